@@ -1,0 +1,3 @@
+//! steadfast-probe.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Whole stacks over real sockets; the tests are in `tests/`.
