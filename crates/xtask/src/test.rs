@@ -1,0 +1,158 @@
+use crate::{
+    bench, features, fuzz,
+    invocation::{Failure, Invocation},
+    metadata::{Metadata, Package},
+    step::{self, Plan, Step},
+    tool::{self, CC, CLIPPY, CXX, DENY, NEXTEST, RUSTFMT, Tool},
+};
+
+/// The steps, the quick ones and those that most often fail first.
+pub(crate) static STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        about: "every file is formatted",
+        tools: &[&RUSTFMT],
+        plan: |_| plain(&["cargo fmt --all --check"]),
+    },
+    Step {
+        name: "clippy",
+        about: "no lint speaks, `rust-version` is kept (`clippy::incompatible_msrv`)",
+        tools: &[&CC, &CLIPPY],
+        plan: |_| plain(&["cargo clippy --workspace --all-targets --all-features -- -D warnings"]),
+    },
+    Step {
+        name: "test",
+        about: "unit and integration tests",
+        tools: &[&CC, &NEXTEST],
+        plan: |_| plain(&["cargo nextest run --workspace --all-features"]),
+    },
+    Step {
+        name: "doctest",
+        about: "examples in the documentation",
+        tools: &[&CC],
+        plan: |_| plain(&["cargo test --doc --workspace --all-features"]),
+    },
+    Step {
+        name: "doc",
+        about: "the documentation builds, its links lead somewhere",
+        tools: &[&CC],
+        plan: |_| {
+            let doc = Invocation::new("cargo doc --workspace --no-deps --all-features");
+            Ok(Plan::Run(vec![doc.env("RUSTDOCFLAGS", "-Dwarnings")]))
+        },
+    },
+    Step {
+        name: "deny",
+        about: "directions between crates, licences and sources of dependencies",
+        tools: &[&DENY],
+        plan: |_| plain(&["cargo deny check bans licenses sources"]),
+    },
+    Step {
+        name: "features",
+        about: "each published crate alone, with no feature, each one, and all",
+        tools: &[&CC, &CLIPPY],
+        plan: |metadata| {
+            Ok(Plan::Run(
+                metadata.publishable().flat_map(each_feature).collect(),
+            ))
+        },
+    },
+    Step {
+        name: "examples",
+        about: "the examples build, the quickstart runs",
+        tools: &[&CC],
+        plan: |_| plain(&["cargo build --examples", "cargo run --example quickstart"]),
+    },
+    Step {
+        name: "benches",
+        about: "each benchmark runs once, unmeasured",
+        tools: &[&CC],
+        plan: benches,
+    },
+    Step {
+        name: "package",
+        about: "what would go to crates.io is whole",
+        tools: &[],
+        plan: package,
+    },
+    Step {
+        name: "fuzz-build",
+        about: "the fuzz targets build",
+        tools: &[&CC, &CXX, &RUSTFMT],
+        plan: fuzz::build,
+    },
+    Step {
+        name: "fuzz-smoke",
+        about: "each fuzz target runs for ten seconds",
+        tools: &[&CC, &CXX],
+        plan: fuzz::smoke,
+    },
+];
+
+/// Installs what the steps need and runs those named in `only`, or all.
+pub(crate) fn run(only: &[&str]) -> Result<(), Failure> {
+    let chosen = |step: &&Step| only.is_empty() || only.contains(&step.name);
+    let steps: Vec<&Step> = STEPS.iter().filter(chosen).collect();
+    let needed = |tool: &&Tool| {
+        steps
+            .iter()
+            .any(|step| step.tools.iter().any(|it| it.name == tool.name))
+    };
+    let tools: Vec<&Tool> = tool::ALL.iter().copied().filter(needed).collect();
+    tool::ensure(&tools)?;
+    step::run_all(steps, &Metadata::load()?)
+}
+
+/// A step of fixed command lines.
+fn plain(lines: &[&str]) -> Result<Plan, Failure> {
+    Ok(Plan::Run(
+        lines.iter().map(|line| Invocation::new(line)).collect(),
+    ))
+}
+
+/// The crate as its users build it: nothing else in the workspace turns its features on.
+fn each_feature(package: &Package) -> impl Iterator<Item = Invocation> {
+    features::matrix(package).into_iter().map(|set| {
+        // Lints too, since code left unused without some feature only warns.
+        let clippy = Invocation::new("cargo clippy --lib --no-default-features --package")
+            .arg(&package.name);
+        let clippy = if set.is_empty() {
+            clippy
+        } else {
+            clippy.arg("--features").arg(set.join(","))
+        };
+        clippy.arg("--").arg("-D").arg("warnings")
+    })
+}
+
+fn benches(metadata: &Metadata) -> Result<Plan, Failure> {
+    let bench = metadata
+        .package(bench::PACKAGE)
+        .ok_or_else(|| Failure::new("steadfast-bench is not a member"))?;
+    if bench.targets_of_kind("bench").next().is_none() {
+        return Ok(Plan::Skip(format!(
+            "{} has no benchmark yet",
+            bench::PACKAGE
+        )));
+    }
+    // Criterion runs each benchmark once when cargo starts it as a test.
+    let test = Invocation::new("cargo test --benches --all-features --package").arg(bench::PACKAGE);
+    Ok(Plan::Run(vec![test]))
+}
+
+fn package(metadata: &Metadata) -> Result<Plan, Failure> {
+    let package = Invocation::new("cargo package --no-verify --allow-dirty");
+    Ok(Plan::Run(vec![
+        metadata.publishable().fold(package, |package, member| {
+            package.arg("--package").arg(&member.name)
+        }),
+    ]))
+}
+
+/// Prints the steps.
+pub(crate) fn list() {
+    let width = STEPS.iter().map(|step| step.name.len()).max().unwrap_or(0);
+    for step in STEPS {
+        println!("{:<width$}  {}", step.name, step.about);
+    }
+}
