@@ -3,7 +3,7 @@ use crate::{
     invocation::{Failure, Invocation},
     metadata::{Metadata, Package},
     step::{self, Plan, Step},
-    tool::{self, CC, CLIPPY, CXX, DENY, NEXTEST, RUSTFMT, Tool},
+    tool::{self, CLIPPY, CXX, DENY, NEXTEST, RUSTFMT, Tool},
 };
 
 /// The steps, the quick ones and those that most often fail first.
@@ -17,25 +17,25 @@ pub(crate) static STEPS: &[Step] = &[
     Step {
         name: "clippy",
         about: "no lint speaks, `rust-version` is kept (`clippy::incompatible_msrv`)",
-        tools: &[&CC, &CLIPPY],
+        tools: &[&CLIPPY],
         plan: |_| plain(&["cargo clippy --workspace --all-targets --all-features -- -D warnings"]),
     },
     Step {
         name: "test",
         about: "unit and integration tests",
-        tools: &[&CC, &NEXTEST],
+        tools: &[&NEXTEST],
         plan: |_| plain(&["cargo nextest run --workspace --all-features"]),
     },
     Step {
         name: "doctest",
         about: "examples in the documentation",
-        tools: &[&CC],
+        tools: &[],
         plan: |_| plain(&["cargo test --doc --workspace --all-features"]),
     },
     Step {
         name: "doc",
         about: "the documentation builds, its links lead somewhere",
-        tools: &[&CC],
+        tools: &[],
         plan: |_| {
             let doc = Invocation::new("cargo doc --workspace --no-deps --all-features");
             Ok(Plan::Run(vec![doc.env("RUSTDOCFLAGS", "-Dwarnings")]))
@@ -50,7 +50,7 @@ pub(crate) static STEPS: &[Step] = &[
     Step {
         name: "features",
         about: "each published crate alone, with no feature, each one, and all",
-        tools: &[&CC, &CLIPPY],
+        tools: &[&CLIPPY],
         plan: |metadata| {
             Ok(Plan::Run(
                 metadata.publishable().flat_map(each_feature).collect(),
@@ -60,13 +60,13 @@ pub(crate) static STEPS: &[Step] = &[
     Step {
         name: "examples",
         about: "the examples build, the quickstart runs",
-        tools: &[&CC],
+        tools: &[],
         plan: |_| plain(&["cargo build --examples", "cargo run --example quickstart"]),
     },
     Step {
         name: "benches",
         about: "each benchmark runs once, unmeasured",
-        tools: &[&CC],
+        tools: &[],
         plan: benches,
     },
     Step {
@@ -78,13 +78,13 @@ pub(crate) static STEPS: &[Step] = &[
     Step {
         name: "fuzz-build",
         about: "the fuzz targets build",
-        tools: &[&CC, &CXX, &RUSTFMT],
+        tools: &[&CXX, &RUSTFMT],
         plan: fuzz::build,
     },
     Step {
         name: "fuzz-smoke",
         about: "each fuzz target runs for ten seconds",
-        tools: &[&CC, &CXX],
+        tools: &[&CXX],
         plan: fuzz::smoke,
     },
 ];

@@ -8,12 +8,6 @@ pub(crate) static CXX: Tool = Tool {
     source: Source::Debian("g++"),
 };
 
-pub(crate) static CC: Tool = Tool {
-    name: "C compiler",
-    probe: "cc --version",
-    source: Source::Debian("gcc libc6-dev"),
-};
-
 pub(crate) static CLIPPY: Tool = Tool {
     name: "clippy",
     probe: "cargo clippy --version",
@@ -44,8 +38,9 @@ pub(crate) static RUSTFMT: Tool = Tool {
     source: Source::Component("rustfmt"),
 };
 
-/// Every tool that some step needs. The compilers come first, since the tools after them are built with them.
-pub(crate) static ALL: &[&Tool] = &[&CC, &CXX, &RUSTFMT, &CLIPPY, &NEXTEST, &DENY];
+/// Every tool that some step needs, in the order to install them in. The C compiler that links Rust programs is not
+/// among them: without it this one would not run.
+pub(crate) static ALL: &[&Tool] = &[&CXX, &RUSTFMT, &CLIPPY, &NEXTEST, &DENY];
 
 /// A program that must be there before a step can run.
 #[derive(Debug)]
