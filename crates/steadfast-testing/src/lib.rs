@@ -1,1 +1,26 @@
-//! steadfast-testing.
+//! What steadfast's own tests and examples stand on: a service that notices every breach of Tower's contract, and
+//! bodies that end the way a test needs.
+//!
+//! The crate is not published.
+//!
+//! | to test | use |
+//! |---|---|
+//! | a layer's use of the service inside it | [`ServiceProbe`], [`ProbeHandle`], [`assert_service_contract`], [`assert_error`] |
+//! | what is left behind when a future is dropped | [`drop_at_every_await`], [`poll_times`] |
+//! | a layer's handling of bodies | [`ChunkedBody`], [`BodyMeter`] |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+mod body;
+mod probe;
+
+pub use self::{
+    body::{ChunkedBody, meter::BodyMeter},
+    probe::{
+        contract::{assert_error, assert_service_contract},
+        drops::{drop_at_every_await, poll_times},
+        future::ProbeFuture,
+        handle::ProbeHandle,
+        service::ServiceProbe,
+    },
+};
