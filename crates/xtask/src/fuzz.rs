@@ -10,7 +10,7 @@ const MANIFEST: &str = "fuzz/Cargo.toml";
 
 /// What cargo-fuzz passes to rustc for coverage, without its sanitizers: those need a nightly compiler, and code that
 /// forbids `unsafe` has little for them to find. With these flags alone the stable compiler builds guided fuzzers.
-const RUSTFLAGS: &str = "--cfg fuzzing \
+const RUSTFLAGS: &str = "-Dwarnings --cfg fuzzing \
     -Ccodegen-units=1 -Cdebug-assertions -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -24,16 +24,7 @@ const SMOKE: Duration = Duration::from_secs(10);
 /// Reading a large corpus comes on top of [`SMOKE`].
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 
-/// Lints and builds the fuzz targets the plain way, for whoever fuzzes with a tool of their own.
-pub(crate) fn build(_: &Metadata) -> Result<Plan, Failure> {
-    let of_fuzz = |line: &str| Invocation::new(line).arg("--manifest-path").arg(MANIFEST);
-    Ok(Plan::Run(vec![
-        of_fuzz("cargo fmt --check"),
-        of_fuzz("cargo build --bins"),
-    ]))
-}
-
-/// Fuzzes each target for a few seconds.
+/// Builds the fuzz targets and fuzzes each for a few seconds.
 pub(crate) fn smoke(_: &Metadata) -> Result<Plan, Failure> {
     let metadata = Metadata::load_other(MANIFEST)?;
     let host = host()?;
@@ -57,15 +48,15 @@ fn smoke_plan(packages: &[Package], host: &str, scratch: &Path) -> Vec<Invocatio
     let runs = targets.map(|target| {
         // Findings go beside the build, so that a smoke run never touches the committed corpus.
         let own = |kind: &str| scratch.join(kind).join(target).display().to_string();
-        let run = Invocation::new(&format!("{scratch_arg}/{host}/release/{target}"))
+        let run = Invocation::of(format!("{scratch_arg}/{host}/release/{target}"))
             .arg(format!("-max_total_time={}", SMOKE.as_secs()))
             .arg("-create_missing_dirs=1")
             .arg(format!("-artifact_prefix={}/", own("artifacts")))
             .arg(own("corpus"))
             .limit(LIMIT);
-        let committed = root().join("fuzz/corpus").join(target);
-        if committed.is_dir() {
-            run.arg(committed.display().to_string())
+        let committed = format!("fuzz/corpus/{target}");
+        if root().join(&committed).is_dir() {
+            run.arg(committed)
         } else {
             run
         }
@@ -79,4 +70,45 @@ fn host() -> Result<String, Failure> {
     let host = told.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
         .ok_or_else(|| Failure::new("`rustc -vV` names no host"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_built_once_and_each_is_run() {
+        let json = r#"{
+            "packages": [{
+                "name": "steadfast-fuzz",
+                "publish": [],
+                "features": {},
+                "targets": [{"kind": ["bin"], "name": "one"}, {"kind": ["bin"], "name": "two"}]
+            }],
+            "target_directory": "/a b"
+        }"#;
+        let metadata = Metadata::parse(json).expect("the sample is whole");
+        let plan = smoke_plan(
+            &metadata.packages,
+            "host-triple",
+            &metadata.target_directory,
+        );
+        let lines: Vec<String> = plan.iter().map(Invocation::to_string).collect();
+        assert_eq!(lines.len(), 3);
+        assert!(
+            lines[0].contains(" --target host-triple --target-dir '/a b'"),
+            "{}",
+            lines[0]
+        );
+        for (line, target) in lines[1..].iter().zip(["one", "two"]) {
+            assert!(
+                line.starts_with(&format!("'/a b/host-triple/release/{target}' ")),
+                "{line}"
+            );
+            assert!(
+                line.ends_with(&format!(" '/a b/corpus/{target}'")),
+                "{line}"
+            );
+        }
+    }
 }

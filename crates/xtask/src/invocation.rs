@@ -32,12 +32,17 @@ pub(crate) struct Failure {
 }
 
 impl Invocation {
-    /// Starts a command line; every word of `line` is an argument.
+    /// Starts a command line of words without spaces in them.
     pub(crate) fn new(line: &str) -> Self {
-        let mut words = line.split_whitespace().map(str::to_owned);
+        let (program, args) = line.split_once(' ').unwrap_or((line, ""));
+        args.split_whitespace().fold(Self::of(program), Self::arg)
+    }
+
+    /// Starts the command line of this program, spaces and all.
+    pub(crate) fn of(program: impl Into<String>) -> Self {
         Self {
-            program: words.next().unwrap_or_default(),
-            args: words.collect(),
+            program: program.into(),
+            args: Vec::new(),
             env: Vec::new(),
             unset: Vec::new(),
             limit: LIMIT,
@@ -220,4 +225,58 @@ fn quoted(word: &str) -> String {
 /// Says whether a command can be started and succeeds; prints nothing.
 pub(crate) fn succeeds(line: &str) -> bool {
     Invocation::new(line).output().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_printed_so_that_a_shell_reads_it_back() {
+        let invocation = Invocation::new("cargo test -- --exact")
+            .arg("it's one")
+            .arg("")
+            .env("RUSTFLAGS", "-Dwarnings --cfg x")
+            .unset("CARGO_TARGET_DIR");
+        assert_eq!(
+            invocation.to_string(),
+            r"env -u CARGO_TARGET_DIR RUSTFLAGS='-Dwarnings --cfg x' cargo test -- --exact 'it'\''s one' ''"
+        );
+    }
+
+    #[test]
+    fn what_cargo_said_about_this_crate_is_not_passed_on() {
+        // Set by cargo and nextest for this test too.
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        let printed = Invocation::new("env").output().expect("`env` succeeds");
+        assert!(
+            printed.lines().any(|line| line.starts_with("PATH=")),
+            "{printed}"
+        );
+        for name in ["CARGO=", "CARGO_PKG_", "CARGO_MANIFEST_"] {
+            assert!(
+                !printed.lines().any(|line| line.starts_with(name)),
+                "{printed}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_stopped_at_its_limit() {
+        let failure = Invocation::new("sleep 3600")
+            .limit(Duration::from_millis(1))
+            .run();
+        let told = failure.expect_err("it never ends by itself").to_string();
+        assert!(told.starts_with("it was stopped after 1ms"), "{told}");
+        assert!(told.ends_with("\n  sleep 3600"), "{told}");
+    }
+
+    #[test]
+    fn a_command_that_does_not_exist_is_a_failure_not_a_panic() {
+        let told = Invocation::new("no-such-program-at-all")
+            .run()
+            .expect_err("there is none")
+            .to_string();
+        assert!(told.starts_with("it could not be started"), "{told}");
+    }
 }

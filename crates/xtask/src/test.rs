@@ -12,7 +12,13 @@ pub(crate) static STEPS: &[Step] = &[
         name: "fmt",
         about: "every file is formatted",
         tools: &[&RUSTFMT],
-        plan: |_| plain(&["cargo fmt --all --check"]),
+        // The fuzz targets are a workspace of their own.
+        plan: |_| {
+            plain(&[
+                "cargo fmt --all --check",
+                "cargo fmt --manifest-path fuzz/Cargo.toml --check",
+            ])
+        },
     },
     Step {
         name: "clippy",
@@ -76,14 +82,8 @@ pub(crate) static STEPS: &[Step] = &[
         plan: package,
     },
     Step {
-        name: "fuzz-build",
-        about: "the fuzz targets build",
-        tools: &[&CXX, &RUSTFMT],
-        plan: fuzz::build,
-    },
-    Step {
-        name: "fuzz-smoke",
-        about: "each fuzz target runs for ten seconds",
+        name: "fuzz",
+        about: "the fuzz targets build, each runs for ten seconds",
         tools: &[&CXX],
         plan: fuzz::smoke,
     },
@@ -99,7 +99,9 @@ pub(crate) fn run(only: &[&str]) -> Result<(), Failure> {
             .any(|step| step.tools.iter().any(|it| it.name == tool.name))
     };
     let tools: Vec<&Tool> = tool::ALL.iter().copied().filter(needed).collect();
-    tool::ensure(&tools)?;
+    if !tools.is_empty() {
+        tool::ensure(&tools)?;
+    }
     step::run_all(steps, &Metadata::load()?)
 }
 
@@ -154,5 +156,55 @@ pub(crate) fn list() {
     let width = STEPS.iter().map(|step| step.name.len()).max().unwrap_or(0);
     for step in STEPS {
         println!("{:<width$}  {}", step.name, step.about);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn steps_are_told_apart_by_their_names() {
+        let names: BTreeSet<_> = STEPS.iter().map(|step| step.name).collect();
+        assert_eq!(names.len(), STEPS.len());
+    }
+
+    #[test]
+    fn every_tool_that_a_step_needs_can_be_installed() {
+        for tool in STEPS.iter().flat_map(|step| step.tools) {
+            assert!(
+                tool::ALL.iter().any(|it| it.name == tool.name),
+                "{} is not in the table",
+                tool.name
+            );
+        }
+    }
+
+    #[test]
+    fn each_published_crate_is_built_alone_with_each_feature() {
+        let json = r#"{
+            "packages": [
+                {"name": "alone", "publish": null, "features": {"a": [], "b": []}, "targets": []},
+                {"name": "private", "publish": [], "features": {"c": []}, "targets": []}
+            ],
+            "target_directory": "/target"
+        }"#;
+        let metadata = Metadata::parse(json).expect("the sample is whole");
+        let lines: Vec<_> = metadata
+            .publishable()
+            .flat_map(each_feature)
+            .map(|it| it.to_string())
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "cargo clippy --lib --no-default-features --package alone -- -D warnings",
+                "cargo clippy --lib --no-default-features --package alone --features a -- -D warnings",
+                "cargo clippy --lib --no-default-features --package alone --features b -- -D warnings",
+                "cargo clippy --lib --no-default-features --package alone --features a,b -- -D warnings",
+            ]
+        );
     }
 }

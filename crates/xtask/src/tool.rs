@@ -1,6 +1,7 @@
-use std::collections::BTreeSet;
-
-use crate::invocation::{Failure, Invocation, succeeds};
+use crate::{
+    invocation::{Failure, Invocation, succeeds},
+    step::Stopwatch,
+};
 
 pub(crate) static CXX: Tool = Tool {
     name: "C++ compiler",
@@ -67,6 +68,7 @@ pub(crate) enum Source {
 
 /// Installs those of the tools that are missing.
 pub(crate) fn ensure(tools: &[&Tool]) -> Result<(), Failure> {
+    let stopwatch = Stopwatch::start();
     let missing: Vec<&Tool> = tools
         .iter()
         .copied()
@@ -91,10 +93,11 @@ pub(crate) fn ensure(tools: &[&Tool]) -> Result<(), Failure> {
             )));
         }
     }
-    let present: BTreeSet<&str> = tools.iter().map(|tool| tool.name).collect();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
     println!(
-        "tools: {} (all there)",
-        present.into_iter().collect::<Vec<_>>().join(", ")
+        "tools there: {}, in {:.1} s",
+        names.join(", "),
+        stopwatch.elapsed().as_secs_f64()
     );
     Ok(())
 }
