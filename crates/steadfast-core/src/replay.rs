@@ -1,0 +1,239 @@
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use self::tape::Tape;
+use crate::{BoxError, body::poll_bytes};
+
+mod tape;
+
+pin_project! {
+    /// A request body that can be sent again.
+    ///
+    /// The inner body streams while the first attempt sends it, and what streams is kept. A clone is a handle for
+    /// another attempt: it starts at the first byte, repeats what was kept and goes on with what the inner body still
+    /// has. Over the cap the running attempt goes on and only the repeat is given up: [`is_replayable`] turns false.
+    ///
+    /// One attempt sends at a time. As soon as a newer attempt begins, an older one that is still being read fails, so
+    /// that its connection breaks off instead of delivering a body that only looks whole.
+    ///
+    /// [`is_replayable`]: ReplayBody::is_replayable
+    ///
+    /// # Clone
+    ///
+    /// Shares what was kept, and the inner body. A clone of a body made by [`ReplayBody::once`] can only fail.
+    pub struct ReplayBody<B>
+    where
+        B: http_body::Body,
+    {
+        #[pin]
+        kind: Kind<B>,
+    }
+}
+
+pin_project! {
+    #[project = KindProj]
+    enum Kind<B>
+    where
+        B: http_body::Body,
+    {
+        Empty,
+        Once { #[pin] body: B },
+        Refused { reason: Refused },
+        Shared { attempt: Attempt<B> },
+    }
+}
+
+/// One attempt's place in the body.
+struct Attempt<B: http_body::Body> {
+    shared: Arc<Mutex<Tape<B>>>,
+    /// Which attempt this is, once it has begun.
+    begun: Option<u64>,
+    /// How many kept chunks it has repeated.
+    position: usize,
+    sent: u64,
+    total: SizeHint,
+    ended: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("the request body cannot be sent again")]
+    NotReplayable,
+    #[error("a newer attempt sends this request body")]
+    Superseded,
+}
+
+impl<B: http_body::Body> ReplayBody<B> {
+    /// Keeps up to `cap` bytes of `body` for further attempts.
+    pub fn new(body: B, cap: usize) -> Self {
+        if body.is_end_stream() {
+            return Self { kind: Kind::Empty };
+        }
+        let total = body.size_hint();
+        if total.lower() > cap as u64 {
+            return Self::once(body);
+        }
+        let attempt = Attempt {
+            shared: Arc::new(Mutex::new(Tape::new(body, cap))),
+            begun: None,
+            position: 0,
+            sent: 0,
+            total,
+            ended: false,
+        };
+        Self {
+            kind: Kind::Shared { attempt },
+        }
+    }
+
+    /// Keeps nothing: `body` is sent once.
+    pub const fn once(body: B) -> Self {
+        Self {
+            kind: Kind::Once { body },
+        }
+    }
+
+    /// Whether a clone can still send the whole body.
+    ///
+    /// False for a body that was made to be sent once, one that grew over the cap, and one whose inner body failed.
+    #[must_use]
+    pub fn is_replayable(&self) -> bool {
+        match &self.kind {
+            Kind::Empty => true,
+            Kind::Once { .. } | Kind::Refused { .. } => false,
+            Kind::Shared { attempt } => lock(&attempt.shared).is_replayable(),
+        }
+    }
+}
+
+impl<B: http_body::Body> Clone for ReplayBody<B> {
+    fn clone(&self) -> Self {
+        let kind = match &self.kind {
+            Kind::Empty => Kind::Empty,
+            Kind::Once { .. } => Kind::Refused {
+                reason: Refused::NotReplayable,
+            },
+            Kind::Refused { reason } => Kind::Refused { reason: *reason },
+            Kind::Shared { attempt } => Kind::Shared {
+                attempt: Attempt {
+                    shared: Arc::clone(&attempt.shared),
+                    begun: None,
+                    position: 0,
+                    sent: 0,
+                    total: attempt.total,
+                    ended: false,
+                },
+            },
+        };
+        Self { kind }
+    }
+}
+
+impl<B> http_body::Body for ReplayBody<B>
+where
+    B: http_body::Body,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.project().kind.project() {
+            KindProj::Empty => Poll::Ready(None),
+            KindProj::Once { body } => {
+                poll_bytes(body, cx).map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+            }
+            KindProj::Refused { reason } => Poll::Ready(Some(Err((*reason).into()))),
+            KindProj::Shared { attempt } => attempt.poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Empty => true,
+            Kind::Once { body } => body.is_end_stream(),
+            Kind::Refused { .. } => false,
+            Kind::Shared { attempt } => attempt.ended,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Empty => SizeHint::with_exact(0),
+            Kind::Once { body } => body.size_hint(),
+            Kind::Refused { .. } => SizeHint::new(),
+            Kind::Shared { attempt } => attempt.size_hint(),
+        }
+    }
+}
+
+impl<B: http_body::Body> Attempt<B> {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>>
+    where
+        B::Error: Into<BoxError>,
+    {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let mut tape = lock(&self.shared);
+        let begun = match self.begun {
+            Some(begun) => begun,
+            None => match tape.begin() {
+                Ok(begun) => *self.begun.insert(begun),
+                Err(refused) => return Poll::Ready(Some(Err(refused.into()))),
+            },
+        };
+        let frame = std::task::ready!(tape.poll_frame(begun, &mut self.position, cx));
+        self.ended = tape.is_at_end(self.position) || frame.is_none();
+        drop(tape);
+        if let Some(Ok(frame)) = &frame {
+            let sent = frame.data_ref().map_or(0, Bytes::len);
+            self.sent = self.sent.saturating_add(sent as u64);
+            self.ended |= frame.is_trailers();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = SizeHint::new();
+        if self.ended {
+            hint.set_exact(0);
+            return hint;
+        }
+        hint.set_lower(self.total.lower().saturating_sub(self.sent));
+        if let Some(upper) = self.total.upper() {
+            hint.set_upper(upper.saturating_sub(self.sent));
+        }
+        hint
+    }
+}
+
+impl<B: http_body::Body> fmt::Debug for ReplayBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            Kind::Empty => "ReplayBody::Empty",
+            Kind::Once { .. } => "ReplayBody::Once",
+            Kind::Refused { .. } => "ReplayBody::Refused",
+            Kind::Shared { .. } => "ReplayBody::Shared",
+        })
+    }
+}
+
+/// A panic inside the inner body leaves the tape as it was before that frame, so a poisoned lock is still sound.
+fn lock<B: http_body::Body>(shared: &Mutex<Tape<B>>) -> MutexGuard<'_, Tape<B>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

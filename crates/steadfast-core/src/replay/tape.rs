@@ -1,0 +1,167 @@
+use std::{
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http_body::Frame;
+
+use super::Refused;
+use crate::{BoxError, body::poll_bytes};
+
+/// Frames smaller than this are joined, so that a body that drips costs no bookkeeping per byte.
+const SMALL: usize = 512;
+
+/// The inner body and what it has yielded so far.
+///
+/// ```text
+/// begin ─▶ repeat kept chunks ─▶ read live, keeping ─▶ ended
+///                                    ├─ over the cap: read live, keeping nothing
+///                                    └─ the inner body failed
+/// ```
+pub(super) struct Tape<B> {
+    live: Option<Pin<Box<B>>>,
+    chunks: Vec<Bytes>,
+    small: BytesMut,
+    trailers: Option<HeaderMap>,
+    kept: usize,
+    cap: usize,
+    loss: Option<Loss>,
+    /// The attempt that reads at present.
+    reader: u64,
+    /// Wakes the reader of an earlier attempt when a newer one begins.
+    waiting: Option<Waker>,
+}
+
+/// Why a further attempt is impossible.
+#[derive(Clone, Copy)]
+enum Loss {
+    Failed,
+    OverCap,
+}
+
+impl<B: http_body::Body> Tape<B> {
+    pub(super) fn new(body: B, cap: usize) -> Self {
+        Self {
+            live: Some(Box::pin(body)),
+            chunks: Vec::new(),
+            small: BytesMut::new(),
+            trailers: None,
+            kept: 0,
+            cap,
+            loss: None,
+            reader: 0,
+            waiting: None,
+        }
+    }
+
+    pub(super) const fn is_replayable(&self) -> bool {
+        self.loss.is_none()
+    }
+
+    /// Makes the caller the reader, and every earlier reader a superseded one.
+    pub(super) fn begin(&mut self) -> Result<u64, Refused> {
+        if self.loss.is_some() {
+            return Err(Refused::NotReplayable);
+        }
+        self.reader += 1;
+        self.settle_small();
+        if let Some(waiting) = self.waiting.take() {
+            waiting.wake();
+        }
+        Ok(self.reader)
+    }
+
+    pub(super) fn poll_frame(
+        &mut self,
+        reader: u64,
+        position: &mut usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>>
+    where
+        B::Error: Into<BoxError>,
+    {
+        if reader != self.reader {
+            return Poll::Ready(Some(Err(Refused::Superseded.into())));
+        }
+        if let Some(chunk) = self.chunks.get(*position) {
+            *position += 1;
+            return Poll::Ready(Some(Ok(Frame::data(chunk.clone()))));
+        }
+        let Some(live) = &mut self.live else {
+            return Poll::Ready(match self.loss {
+                Some(Loss::Failed) => Some(Err(Refused::NotReplayable.into())),
+                _ => self
+                    .trailers
+                    .clone()
+                    .map(|trailers| Ok(Frame::trailers(trailers))),
+            });
+        };
+        let Poll::Ready(frame) = poll_bytes(live.as_mut(), cx) else {
+            self.waiting = Some(cx.waker().clone());
+            return Poll::Pending;
+        };
+        let ended = live.is_end_stream();
+        Poll::Ready(match frame {
+            None => {
+                self.live = None;
+                None
+            }
+            Some(Err(error)) => {
+                self.lose(Loss::Failed);
+                self.live = None;
+                Some(Err(error.into()))
+            }
+            Some(Ok(frame)) => {
+                if let Some(trailers) = frame.trailers_ref() {
+                    self.trailers = Some(trailers.clone());
+                    self.live = None;
+                } else if let Some(data) = frame.data_ref() {
+                    self.keep(data);
+                    if ended {
+                        self.live = None;
+                    }
+                }
+                // A reader of live frames has seen everything that is kept.
+                *position = self.chunks.len();
+                Some(Ok(frame))
+            }
+        })
+    }
+
+    /// Whether a reader at `position` has read everything there is, trailers aside.
+    pub(super) const fn is_at_end(&self, position: usize) -> bool {
+        self.live.is_none()
+            && self.trailers.is_none()
+            && position >= self.chunks.len()
+            && !matches!(self.loss, Some(Loss::Failed))
+    }
+
+    fn keep(&mut self, data: &Bytes) {
+        if self.loss.is_some() {
+            return;
+        }
+        self.kept += data.len();
+        if self.kept > self.cap {
+            self.lose(Loss::OverCap);
+        } else if data.len() < SMALL {
+            self.small.extend_from_slice(data);
+        } else {
+            self.settle_small();
+            self.chunks.push(data.clone());
+        }
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        self.loss = Some(loss);
+        self.chunks = Vec::new();
+        self.small = BytesMut::new();
+    }
+
+    fn settle_small(&mut self) {
+        if !self.small.is_empty() {
+            self.chunks.push(self.small.split().freeze());
+        }
+    }
+}
