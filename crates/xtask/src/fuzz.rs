@@ -50,6 +50,8 @@ fn smoke_plan(packages: &[Package], host: &str, scratch: &Path) -> Vec<Invocatio
         let own = |kind: &str| scratch.join(kind).join(target).display().to_string();
         let run = Invocation::of(format!("{scratch_arg}/{host}/release/{target}"))
             .arg(format!("-max_total_time={}", SMOKE.as_secs()))
+            .arg("-verbosity=0")
+            .arg("-print_final_stats=1")
             .arg("-create_missing_dirs=1")
             .arg(format!("-artifact_prefix={}/", own("artifacts")))
             .arg(own("corpus"))
