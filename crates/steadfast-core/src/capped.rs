@@ -1,7 +1,12 @@
-use std::{future::poll_fn, pin::Pin};
+use std::{
+    fmt, mem,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
+use http_body::Frame;
 
 use crate::{Body, body::poll_bytes};
 
@@ -52,50 +57,65 @@ impl<B: http_body::Body> Capped<B> {
 /// # Cancellation
 ///
 /// Dropping the future drops the body and what was read of it.
-pub async fn read_capped<B: http_body::Body>(body: B, cap: usize) -> Capped<B> {
-    if body.is_end_stream() {
-        return Capped::Complete {
-            bytes: Bytes::new(),
-            trailers: None,
-        };
+pub fn read_capped<B: http_body::Body>(body: B, cap: usize) -> ReadCapped<B> {
+    ReadCapped {
+        body: (!body.is_end_stream()).then(|| Box::pin(body)),
+        read: Read::default(),
+        cap,
     }
-    let announced = body.size_hint().lower();
-    let mut body = Box::pin(body);
-    let mut read = Read::default();
-    if announced > cap as u64 {
-        return Capped::Over {
-            read: read.into_bytes(),
-            rest: body,
-        };
-    }
-    let mut trailers = None;
-    while let Some(frame) = poll_fn(|cx| poll_bytes(body.as_mut(), cx)).await {
-        let frame = match frame {
-            Ok(frame) => frame,
-            Err(error) => {
-                return Capped::Failed {
-                    read: read.into_bytes(),
-                    error,
-                };
+}
+
+/// Future of [`read_capped`].
+#[must_use = "a future does nothing until it is polled"]
+pub struct ReadCapped<B> {
+    /// `None` for a body that has ended.
+    body: Option<Pin<Box<B>>>,
+    read: Read,
+    cap: usize,
+}
+
+impl<B: http_body::Body> Future for ReadCapped<B> {
+    type Output = Capped<B>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Capped<B>> {
+        let this = &mut *self;
+        let mut trailers = None;
+        while let Some(mut body) = this.body.take() {
+            let announced = (this.read.len() as u64).saturating_add(body.size_hint().lower());
+            if announced > this.cap as u64 {
+                let read = this.read.take();
+                return Poll::Ready(Capped::Over { read, rest: body });
             }
-        };
-        match frame.into_data() {
-            Ok(data) => read.push(data),
-            Err(frame) => trailers = frame.into_trailers().ok(),
-        }
-        if read.len() > cap {
-            return Capped::Over {
-                read: read.into_bytes(),
-                rest: body,
+            let Poll::Ready(frame) = poll_bytes(body.as_mut(), cx) else {
+                this.body = Some(body);
+                return Poll::Pending;
             };
+            match frame.map(|frame| frame.map(Frame::into_data)) {
+                None => {}
+                Some(Err(error)) => {
+                    let read = this.read.take();
+                    return Poll::Ready(Capped::Failed { read, error });
+                }
+                Some(Ok(Ok(data))) => {
+                    this.read.push(data);
+                    if this.read.len() > this.cap || !body.is_end_stream() {
+                        this.body = Some(body);
+                    }
+                }
+                Some(Ok(Err(frame))) => trailers = frame.into_trailers().ok(),
+            }
         }
-        if trailers.is_some() || body.is_end_stream() {
-            break;
-        }
+        let bytes = this.read.take();
+        Poll::Ready(Capped::Complete { bytes, trailers })
     }
-    Capped::Complete {
-        bytes: read.into_bytes(),
-        trailers,
+}
+
+impl<B> fmt::Debug for ReadCapped<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadCapped")
+            .field("read", &self.read.len())
+            .field("cap", &self.cap)
+            .finish_non_exhaustive()
     }
 }
 
@@ -116,16 +136,16 @@ impl Read {
             self.first = data;
             return;
         }
-        let first = std::mem::take(&mut self.first);
+        let first = mem::take(&mut self.first);
         self.joined.extend_from_slice(&first);
         self.joined.extend_from_slice(&data);
     }
 
-    fn into_bytes(self) -> Bytes {
+    fn take(&mut self) -> Bytes {
         if self.joined.is_empty() {
-            return self.first;
+            return mem::take(&mut self.first);
         }
-        self.joined.freeze()
+        mem::take(&mut self.joined).freeze()
     }
 }
 
@@ -134,7 +154,6 @@ mod tests {
     use std::convert::Infallible;
 
     use futures_util::stream;
-    use http_body::Frame;
     use http_body_util::{BodyExt as _, Full, StreamBody};
 
     use super::*;

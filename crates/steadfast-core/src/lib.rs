@@ -32,7 +32,7 @@ pub mod reqwest;
 
 pub use self::{
     body::Body,
-    capped::{Capped, read_capped},
+    capped::{Capped, ReadCapped, read_capped},
     clock::Clock,
     detach::{Arm, Detach},
     key::{Key, KeyFrom, Refusal},
