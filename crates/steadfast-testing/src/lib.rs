@@ -1,10 +1,11 @@
-//! What steadfast's own tests and examples stand on: a service that notices every breach of Tower's contract, and
-//! bodies that end the way a test needs.
+//! What steadfast's own tests and examples stand on: a proxy that breaks HTTP exchanges on purpose, a service that
+//! notices every breach of Tower's contract, and bodies that end the way a test needs.
 //!
-//! The crate is not published.
+//! The crate is not published. Its items come in four groups:
 //!
 //! | to test | use |
 //! |---|---|
+//! | a client and a server over a network that loses, cuts, delays and repeats | [`FaultProxy`], [`Faults`], [`Fault`], [`FaultStats`] |
 //! | a layer's use of the service inside it | [`ServiceProbe`], [`ProbeHandle`], [`assert_service_contract`], [`assert_error`] |
 //! | what is left behind when a future is dropped | [`drop_at_every_await`], [`poll_times`] |
 //! | a layer's handling of bodies | [`ChunkedBody`], [`BodyMeter`] |
@@ -13,6 +14,7 @@
 
 mod body;
 mod probe;
+mod proxy;
 
 pub use self::{
     body::{ChunkedBody, meter::BodyMeter},
@@ -22,5 +24,10 @@ pub use self::{
         future::ProbeFuture,
         handle::ProbeHandle,
         service::ServiceProbe,
+    },
+    proxy::{
+        FaultProxy,
+        faults::{Fault, Faults},
+        stats::FaultStats,
     },
 };
