@@ -1,0 +1,182 @@
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, resume_unwind},
+    pin::{Pin, pin},
+};
+
+use futures_util::FutureExt as _;
+use http::{HeaderMap, Method, Response, StatusCode, header, response};
+use steadfast_core::{Body, Capped, read_capped};
+
+use super::{
+    disposition::{Disposition, DoNotStore},
+    lease::Lease,
+    owner::Owner,
+    record,
+    save::End,
+};
+use crate::store::{Store, Tombstone, TombstoneReason};
+
+impl<St: Store> Owner<St> {
+    /// Runs the handler under the lease and ends the claim with what comes of it.
+    pub(super) async fn run<B, E>(
+        &self,
+        lease: &Lease,
+        method: &Method,
+        handler: Pin<&mut (impl Future<Output = Result<Response<B>, E>> + ?Sized)>,
+    ) -> Result<Response<Body<B>>, E>
+    where
+        B: http_body::Body,
+    {
+        let handled = async {
+            let response = handler.await?;
+            let (head, body) = response.into_parts();
+            Ok((self.dispose(method, &head), head, body))
+        };
+        // A panic goes on unwinding, but not before the claim has been ended. Whatever is unwinding through here
+        // afterwards is not looked at again, so nothing broken is seen.
+        let handled = pin!(AssertUnwindSafe(handled).catch_unwind());
+        let (disposal, head, body) = match self.renewing(lease, handled).await {
+            Ok(Ok(handled)) => handled,
+            Ok(Err(error)) => {
+                self.settle(self.end_of_crash()).await;
+                return Err(error);
+            }
+            Err(panic) => {
+                self.settle(self.end_of_crash()).await;
+                resume_unwind(panic)
+            }
+        };
+        let end = match disposal {
+            Disposal::End(end) => end,
+            Disposal::Keep => return Ok(self.keep(lease, head, body).await),
+        };
+        self.settle(end).await;
+        Ok(Response::from_parts(head, Body::inner(body)))
+    }
+
+    /// Reads the body and stores the answer, or remembers why it could not be stored (rows 18, 24 and 26).
+    async fn keep<B: http_body::Body>(
+        &self,
+        lease: &Lease,
+        head: response::Parts,
+        body: B,
+    ) -> Response<Body<B>> {
+        let reading =
+            AssertUnwindSafe(read_capped(body, self.config.max_stored_body)).catch_unwind();
+        let reading = pin!(reading);
+        let done = |reason| {
+            End::Tombstone(Tombstone {
+                status: head.status.as_u16(),
+                reason,
+            })
+        };
+        let read = match self.renewing(lease, reading).await {
+            Ok(read) => read,
+            Err(panic) => {
+                self.settle(done(TombstoneReason::BodyError)).await;
+                resume_unwind(panic)
+            }
+        };
+        let end = match &read {
+            Capped::Over { .. } => done(TombstoneReason::TooLarge),
+            Capped::Failed { .. } => done(TombstoneReason::BodyError),
+            Capped::Complete { bytes, .. } => {
+                match record::encode(&head, bytes, &self.config.stored_headers) {
+                    Some(record) => End::Complete {
+                        record,
+                        status: head.status.as_u16(),
+                    },
+                    None => done(TombstoneReason::TooLarge),
+                }
+            }
+        };
+        self.settle(end).await;
+        Response::from_parts(head, read.into_body())
+    }
+
+    /// Polls `work`, and renews the lease whenever it is due.
+    async fn renewing<F: Future>(&self, lease: &Lease, work: Pin<&mut F>) -> F::Output {
+        tokio::select! {
+            biased;
+            output = work => output,
+            never = self.renew_forever(lease) => match never {},
+        }
+    }
+
+    fn dispose(&self, method: &Method, head: &response::Parts) -> Disposal {
+        let status = head.status;
+        let tunnel = status == StatusCode::SWITCHING_PROTOCOLS
+            || (*method == Method::CONNECT && status.is_success());
+        let disposition = match &self.config.classify {
+            Some(classify) => classify(head),
+            None => self.config.on_failure.of_status(status),
+        };
+        let streamed = is_stream(&head.headers) || head.extensions.get::<DoNotStore>().is_some();
+        match disposition {
+            _ if tunnel => Disposal::streamed(status),
+            Disposition::Store if streamed => Disposal::streamed(status),
+            Disposition::Store => Disposal::Keep,
+            Disposition::Hold => Disposal::End(End::Hold),
+            Disposition::Release => Disposal::End(End::Release),
+        }
+    }
+
+    fn end_of_crash(&self) -> End {
+        match self.config.on_failure.of_crash() {
+            Disposition::Hold => End::Hold,
+            Disposition::Release | Disposition::Store => End::Release,
+        }
+    }
+}
+
+/// What is to be done with an answer.
+enum Disposal {
+    /// Its claim ends so, whatever the body.
+    End(End),
+    /// Its body is read first.
+    Keep,
+}
+
+impl Disposal {
+    const fn streamed(status: StatusCode) -> Self {
+        Self::End(End::Tombstone(Tombstone {
+            status: status.as_u16(),
+            reason: TombstoneReason::Streamed,
+        }))
+    }
+}
+
+/// Whether the content type is one that has no end to wait for.
+fn is_stream(headers: &HeaderMap) -> bool {
+    const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
+    let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
+        return false;
+    };
+    let essence = content_type.as_bytes().split(|byte| *byte == b';').next();
+    let essence = essence.unwrap_or_default().trim_ascii();
+    STREAMS
+        .iter()
+        .any(|stream| essence.eq_ignore_ascii_case(stream.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_known_by_its_content_type() {
+        let of = |content_type: &'static str| {
+            is_stream(&HeaderMap::from_iter([(
+                header::CONTENT_TYPE,
+                http::HeaderValue::from_static(content_type),
+            )]))
+        };
+        assert!(of("text/event-stream"));
+        assert!(of("Text/Event-Stream ; charset=utf-8"));
+        assert!(of("multipart/x-mixed-replace; boundary=a"));
+        assert!(!of("text/event-streams"));
+        assert!(!of("application/json"));
+        assert!(!is_stream(&HeaderMap::new()));
+    }
+}
