@@ -164,6 +164,13 @@ fn r04_a_flood_of_values_is_bounded() {
         lines.append(RETRY_AFTER, HeaderValue::from(line));
     }
     assert_eq!(read(&lines), Ok(seconds(15)));
+
+    let mut unreadable = HeaderMap::new();
+    for _ in 0..16 {
+        unreadable.append(RETRY_AFTER, HeaderValue::from_bytes(b"\xff").unwrap());
+    }
+    unreadable.append(RETRY_AFTER, HeaderValue::from_static("5"));
+    assert_eq!(read(&unreadable), Err(RetryAfterError::Invalid));
 }
 
 #[test]
