@@ -231,13 +231,13 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>) {
-            let _ = decode(&Bytes::from(bytes).into());
+            drop(decode(&Bytes::from(bytes).into()));
         }
 
         #[test]
         fn no_bytes_behind_a_good_version_panic(mut bytes: Vec<u8>) {
             bytes.insert(0, VERSION);
-            let _ = decode(&Bytes::from(bytes).into());
+            drop(decode(&Bytes::from(bytes).into()));
         }
 
         #[test]

@@ -91,9 +91,6 @@ impl Rejection {
     const fn detail(self) -> &'static str {
         match self {
             Self::BodyTooLarge => "Send a smaller body. Nothing was done.",
-            Self::InProgress => {
-                "Repeat the same request with the same key after the time in Retry-After."
-            }
             Self::KeyInvalid(_) => {
                 "Send exactly one Idempotency-Key that follows this API's format. Nothing was done."
             }
@@ -111,7 +108,7 @@ impl Rejection {
             Self::ResultUnavailable(_) => {
                 "The operation was done and is not repeated. Read its result from the API."
             }
-            Self::StoreFull | Self::StoreUnavailable => {
+            Self::InProgress | Self::StoreFull | Self::StoreUnavailable => {
                 "Repeat the same request with the same key after the time in Retry-After."
             }
         }
