@@ -1,0 +1,44 @@
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A point in time that ends something, unless that ends before.
+///
+/// The timer is set when there is something to wait for: a call that is answered at once costs none.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    at: Instant,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    pub(crate) const fn at(at: Instant) -> Self {
+        Self { at, sleep: None }
+    }
+
+    /// Goes off after `span`; never, if that lies beyond the end of time.
+    pub(crate) fn after(span: Duration) -> Option<Self> {
+        Instant::now().checked_add(span).map(Self::at)
+    }
+
+    /// Whether there is one and its time has come. Otherwise the task is woken when it has.
+    pub(crate) fn has_gone_off(alarm: &mut Option<Self>, cx: &mut Context<'_>) -> bool {
+        alarm
+            .as_mut()
+            .is_some_and(|alarm| alarm.poll(cx).is_ready())
+    }
+
+    pub(crate) fn is_at(&self, at: Instant) -> bool {
+        self.at == at
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let at = self.at;
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        sleep.as_mut().poll(cx)
+    }
+}

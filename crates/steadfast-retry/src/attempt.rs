@@ -1,0 +1,186 @@
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use pin_project_lite::pin_project;
+use steadfast_core::{Body, ReadCapped, ReplayBody, read_capped};
+use tokio::time::Instant;
+use tower_service::Service;
+
+use crate::alarm::Alarm;
+
+/// The service that the retry loop calls: the inner one, bounded in time, its responses read ahead if so wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt<S> {
+    inner: S,
+    limits: AttemptLimits,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AttemptLimits {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) buffer: Option<usize>,
+}
+
+/// How an attempt ended, when not with an error.
+pub(crate) enum Attempted<B: http_body::Body> {
+    Answered {
+        response: Response<Body<B>>,
+        /// When the head arrived; known for statuses that may be repeated.
+        received: Option<Instant>,
+    },
+    /// No answer in time, or no end of it.
+    TimedOut { head: Option<Box<Head>> },
+}
+
+/// What is known of a response that did not end in time.
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) received: Option<Instant>,
+}
+
+impl<S> Attempt<S> {
+    pub(crate) const fn new(inner: S, limits: AttemptLimits) -> Self {
+        Self { inner, limits }
+    }
+}
+
+impl<S, B, ResB> Service<Request<ReplayBody<B>>> for Attempt<S>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<ResB>>,
+    B: http_body::Body,
+    ResB: http_body::Body,
+{
+    type Response = Attempted<ResB>;
+    type Error = S::Error;
+    type Future = AttemptFuture<S::Future, ResB>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReplayBody<B>>) -> Self::Future {
+        let AttemptLimits { timeout, buffer } = self.limits;
+        AttemptFuture {
+            // What follows a CONNECT is a tunnel and no body.
+            buffer: buffer.filter(|_| *request.method() != Method::CONNECT),
+            alarm: timeout.and_then(Alarm::after),
+            state: State::Calling {
+                response: self.inner.call(request),
+            },
+        }
+    }
+}
+
+pin_project! {
+    pub(crate) struct AttemptFuture<F, B>
+    where
+        B: http_body::Body,
+    {
+        #[pin]
+        state: State<F, B>,
+        alarm: Option<Alarm>,
+        buffer: Option<usize>,
+    }
+}
+
+pin_project! {
+    // Calling ──▶ Reading ──▶ done
+    //    ├──── not buffered ──▶ done
+    //    └──── error ─────────▶ done
+    // The alarm ends both.
+    #[project = StateProj]
+    enum State<F, B>
+    where
+        B: http_body::Body,
+    {
+        Calling { #[pin] response: F },
+        Reading { reading: Pin<Box<ReadCapped<B>>>, head: Option<(Response<()>, Option<Instant>)> },
+    }
+}
+
+impl<F, B, E> Future for AttemptFuture<F, B>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    B: http_body::Body,
+{
+    type Output = Result<Attempted<B>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            match this.state.as_mut().project() {
+                StateProj::Calling { response } => {
+                    let Poll::Ready(response) = response.poll(cx) else {
+                        break;
+                    };
+                    let response = response?;
+                    let received = may_be_repeated(response.status()).then(Instant::now);
+                    let Some(cap) = this.buffer.filter(|_| is_readable(&response)) else {
+                        let response = response.map(Body::inner);
+                        return Poll::Ready(Ok(Attempted::Answered { response, received }));
+                    };
+                    let (head, body) = response.into_parts();
+                    this.state.set(State::Reading {
+                        reading: Box::pin(read_capped(body, cap)),
+                        head: Some((Response::from_parts(head, ()), received)),
+                    });
+                }
+                StateProj::Reading { reading, head } => {
+                    let Poll::Ready(read) = reading.as_mut().poll(cx) else {
+                        break;
+                    };
+                    let (head, received) = head.take().expect("polled after completion");
+                    let response = head.map(|()| read.into_body());
+                    return Poll::Ready(Ok(Attempted::Answered { response, received }));
+                }
+            }
+        }
+        if !Alarm::has_gone_off(this.alarm, cx) {
+            return Poll::Pending;
+        }
+        let head = match this.state.project() {
+            StateProj::Calling { .. } => None,
+            StateProj::Reading { head, .. } => head.take(),
+        };
+        let head = head.map(|(head, received)| {
+            let (head, ()) = head.into_parts();
+            Box::new(Head {
+                status: head.status,
+                headers: head.headers,
+                received,
+            })
+        });
+        Poll::Ready(Ok(Attempted::TimedOut { head }))
+    }
+}
+
+fn may_be_repeated(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
+}
+
+/// Whether reading ahead is of use: there is something to read, and it is meant to end.
+fn is_readable<B: http_body::Body>(response: &Response<B>) -> bool {
+    !response.body().is_end_stream()
+        && response.status() != StatusCode::SWITCHING_PROTOCOLS
+        && !is_stream(response.headers())
+}
+
+/// Server-sent events and `multipart/x-mixed-replace` go on for as long as the server likes.
+fn is_stream(headers: &HeaderMap) -> bool {
+    let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
+        return false;
+    };
+    let content_type = content_type.as_bytes();
+    let essence = content_type
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default();
+    let essence = essence.trim_ascii();
+    essence.eq_ignore_ascii_case(b"text/event-stream")
+        || essence.eq_ignore_ascii_case(b"multipart/x-mixed-replace")
+}
