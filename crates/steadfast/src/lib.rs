@@ -1,1 +1,69 @@
-//! steadfast.
+//! Tower layers that keep both sides of an HTTP API's reliability contract.
+//!
+//! One key per logical call licenses the retry; the retry obeys the server; the server claims the key before it runs.
+//! So a lost answer, a racing duplicate or an impatient client ends in one effect.
+//!
+//! | feature | layer | side |
+//! |---|---|---|
+//! | `idempotency` (default) | [`IdempotencyKeyLayer`](idempotency::IdempotencyKeyLayer) | client |
+//! | `idempotency` (default) | [`IdempotencyLayer`](idempotency::IdempotencyLayer) | server |
+//! | `retry` (default) | [`RateLimitAwareRetryLayer`](retry::RateLimitAwareRetryLayer) | client |
+//! | `reqwest` | [`ReqwestService`](core::reqwest::ReqwestService) | client |
+//!
+//! Features `axum` and `hyper-util` (both default) fit the layers to these two; `full` is all of them.
+//!
+//! # Order of layers
+//!
+//! Client, outside in: trace and request id, `IdempotencyKeyLayer`, `RateLimitAwareRetryLayer`, the attempt's timeout,
+//! the client. The key outside the retry: one call, one key, however often it is sent.
+//!
+//! Server, outside in: trace and request id, rate limit, authentication, body limit and decompression,
+//! `IdempotencyLayer`, timeout, handler.
+//!
+//! # A server
+//!
+//! ```
+//! use axum::{Router, routing::post};
+//! use steadfast::idempotency::{IdempotencyLayer, MemoryStore, Scope};
+//!
+//! let store = MemoryStore::new(100_000, 64 * 1024 * 1024);
+//! let app: Router = Router::new()
+//!     .route("/orders", post(|| async { "created" }))
+//!     .layer(IdempotencyLayer::new(store, Scope::global()));
+//! # let _ = app;
+//! ```
+//!
+//! # A client
+//!
+//! ```
+//! # #[cfg(feature = "reqwest")]
+//! # async fn send() -> Result<(), steadfast::core::BoxError> {
+//! use steadfast::{
+//!     core::reqwest::ReqwestService, idempotency::IdempotencyKeyLayer, retry::RateLimitAwareRetryLayer,
+//! };
+//! use tower::{ServiceBuilder, ServiceExt as _};
+//!
+//! let client = ServiceBuilder::new()
+//!     .layer(IdempotencyKeyLayer::new())
+//!     .layer(RateLimitAwareRetryLayer::new())
+//!     .service(ReqwestService::new(reqwest::Client::builder())?);
+//!
+//! let order = http::Request::post("http://127.0.0.1:3000/orders").body(http_body_util::Full::from("tea"))?;
+//! let response = client.oneshot(order).await?;
+//! # let _ = response;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Minimum supported Rust version
+//!
+//! 1.89.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+pub use steadfast_core as core;
+pub use steadfast_headers as headers;
+#[cfg(feature = "idempotency")]
+pub use steadfast_idempotency as idempotency;
+#[cfg(feature = "retry")]
+pub use steadfast_retry as retry;
