@@ -21,6 +21,7 @@ pub(crate) static DENY: Tool = Tool {
     source: Source::Crate {
         name: "cargo-deny",
         version: "0.20.2",
+        options: "",
     },
 };
 
@@ -30,6 +31,8 @@ pub(crate) static NEXTEST: Tool = Tool {
     source: Source::Crate {
         name: "cargo-nextest",
         version: "0.9.151",
+        // Without the self-update and its HTTP client.
+        options: "--no-default-features --features default-no-update",
     },
 };
 
@@ -61,6 +64,8 @@ pub(crate) enum Source {
     Crate {
         name: &'static str,
         version: &'static str,
+        /// Further options of `cargo install`, separated by spaces.
+        options: &'static str,
     },
     /// Debian packages, separated by spaces.
     Debian(&'static str),
@@ -109,7 +114,13 @@ impl Source {
             Self::Component(name) => Invocation::new("rustup component add").arg(name),
             // A package's release profile may ask for whole-program optimisation, which takes many minutes and buys
             // a tool that runs for seconds nothing. Its build belongs into no target directory of ours.
-            Self::Crate { name, version } => Invocation::new("cargo install --locked")
+            Self::Crate {
+                name,
+                version,
+                options,
+            } => options
+                .split_whitespace()
+                .fold(Invocation::new("cargo install --locked"), Invocation::arg)
                 .arg(format!("{name}@{version}"))
                 .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
                 .env("CARGO_PROFILE_RELEASE_LTO", "off")
@@ -155,9 +166,10 @@ mod tests {
                 Source::Crate {
                     name: "cargo-deny",
                     version: "1.2.3",
+                    options: "--features a",
                 },
                 "env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_LTO=off \
-                 cargo install --locked cargo-deny@1.2.3",
+                 cargo install --locked --features a cargo-deny@1.2.3",
             ),
             (
                 Source::Debian("gcc libc6-dev"),
@@ -183,6 +195,7 @@ mod tests {
             source: Source::Crate {
                 name: "no-such-crate",
                 version: "0.0.0",
+                options: "",
             },
         };
         assert!(ensure(&[&CARGO]).is_ok());
