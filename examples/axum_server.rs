@@ -14,18 +14,26 @@ use std::{
 };
 
 use axum::{Json, Router, extract::State, http::StatusCode, response::IntoResponse, routing::post};
-use serde_json::{Value, json};
+use serde_json::json;
 use steadfast::idempotency::{Drained, IdempotencyLayer, MemoryStore, Scope};
 use tokio::{net::TcpListener, signal::ctrl_c};
 use tower::BoxError;
 
-async fn order(State(orders): State<Arc<AtomicU64>>, Json(item): Json<Value>) -> impl IntoResponse {
+#[derive(serde::Deserialize)]
+struct Order {
+    item: String,
+}
+
+async fn order(
+    State(orders): State<Arc<AtomicU64>>,
+    Json(order): Json<Order>,
+) -> impl IntoResponse {
     let number = orders.fetch_add(1, Ordering::Relaxed) + 1;
     let location = [("location", format!("/orders/{number}"))];
     (
         StatusCode::CREATED,
         location,
-        Json(json!({"order": number, "item": item})),
+        Json(json!({"number": number, "item": order.item})),
     )
 }
 

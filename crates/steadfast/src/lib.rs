@@ -61,6 +61,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+pub mod problems;
+
 pub use steadfast_core as core;
 pub use steadfast_headers as headers;
 #[cfg(feature = "idempotency")]
