@@ -1,7 +1,7 @@
 //! What steadfast's own tests and examples stand on: a proxy that breaks HTTP exchanges on purpose, a service that
-//! notices every breach of Tower's contract, and bodies that end the way a test needs.
+//! notices every breach of Tower's contract, bodies that end the way a test needs, and what every store has to do.
 //!
-//! The crate is not published. Its items come in four groups:
+//! The crate is not published. Its items come in five groups:
 //!
 //! | to test | use |
 //! |---|---|
@@ -9,10 +9,12 @@
 //! | a layer's use of the service inside it | [`ServiceProbe`], [`ProbeHandle`], [`assert_service_contract`], [`assert_error`] |
 //! | what is left behind when a future is dropped | [`drop_at_every_await`], [`poll_times`] |
 //! | a layer's handling of bodies | [`ChunkedBody`], [`BodyMeter`] |
+//! | a store | [`conformance`], [`idempotency_store!`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod body;
+pub mod conformance;
 mod probe;
 mod proxy;
 

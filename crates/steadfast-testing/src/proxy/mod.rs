@@ -2,6 +2,7 @@
 
 mod connection;
 pub(crate) mod faults;
+mod framing;
 mod message;
 mod plan;
 mod relay;

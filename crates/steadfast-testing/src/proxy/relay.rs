@@ -9,7 +9,8 @@ use tokio::{
 };
 
 use super::{
-    message::{BodyEnd, Malformed, Next, RequestHead, RequestKind, ResponseHead},
+    framing::BodyEnd,
+    message::{Malformed, Next, RequestHead, RequestKind, ResponseHead},
     side::{Gone, Reader, Side},
 };
 

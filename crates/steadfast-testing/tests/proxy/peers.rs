@@ -145,9 +145,9 @@ impl Client {
         Self { stream }
     }
 
-    pub(crate) async fn send(&mut self, request: &str) {
-        // The proxy may have had enough of it; the answer tells.
-        drop(self.stream.write_all(request.as_bytes()).await);
+    /// Sends `request`; whether all of it was taken before the connection broke.
+    pub(crate) async fn send(&mut self, request: &str) -> bool {
+        self.stream.write_all(request.as_bytes()).await.is_ok()
     }
 
     /// Sends `request` and reads until the answer reads `expected`, or the connection ends.

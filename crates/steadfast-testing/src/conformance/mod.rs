@@ -1,0 +1,3 @@
+//! What every store has to do, whatever it keeps its records in.
+
+pub mod idempotency;
