@@ -80,13 +80,14 @@ impl<St: Store> Owner<St> {
             lease: timing.lease(),
             ttl: timing.ttl(),
         };
+        let claimed_at = Instant::now();
         let claimed = match self.step(self.store.claim(claim)).await {
             Ok(claimed) => claimed,
             Err(error) => return Answer::Final(self.without_store(&error)),
         };
         let same = |of: Fingerprint| of == fingerprint;
         Answer::Final(match claimed {
-            Claimed::Won(won) => Admission::Run(Lease::new(won.fence)),
+            Claimed::Won(won) => Admission::Run(Lease::new(won.fence, claimed_at, timing.lease())),
             Claimed::Running { fingerprint } if same(fingerprint) => return Answer::Running,
             Claimed::Vanished => return Answer::Vanished,
             Claimed::Completed {

@@ -3,11 +3,12 @@ use std::{
     future::pending,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::owner::Owner;
 use crate::store::{Settled, Store};
@@ -19,14 +20,19 @@ use crate::store::{Settled, Store};
 #[derive(Clone, Debug)]
 pub struct Lease {
     fence: u64,
-    lost: Arc<AtomicBool>,
+    /// Before the claim was sent: no store counts the lease from an earlier instant.
+    claimed_at: Instant,
+    /// Up to how many nanoseconds after the claim the lease is surely good. Compared with the clock by whoever asks: a
+    /// handler that kept its thread for a whole lease is told, though no renewal could fail meanwhile.
+    sure_for: Arc<AtomicU64>,
 }
 
 impl Lease {
-    pub(super) fn new(fence: u64) -> Self {
+    pub(super) fn new(fence: u64, claimed_at: Instant, lease: Duration) -> Self {
         Self {
             fence,
-            lost: Arc::default(),
+            claimed_at,
+            sure_for: Arc::new(AtomicU64::new(nanos(lease))),
         }
     }
 
@@ -36,21 +42,24 @@ impl Lease {
         self.fence
     }
 
-    /// Whether the lease may be over: it could not be renewed in time, or somebody else has the key by now.
+    /// Whether the lease may be over: it was not renewed in time, or somebody else has the key by now.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
+        nanos(self.claimed_at.elapsed()) >= self.sure_for.load(Ordering::Relaxed)
+    }
+
+    fn prolong(&self, until: Instant) {
+        let sure_for = nanos(until.duration_since(self.claimed_at));
+        self.sure_for.store(sure_for, Ordering::Relaxed);
     }
 
     fn lose(&self) {
-        if !self.lost.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                event = "lease_lost",
-                fence = self.fence,
-                "idempotency lease lost"
-            );
-        }
+        self.sure_for.store(0, Ordering::Relaxed);
     }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl<St: Store> Owner<St> {
@@ -60,20 +69,34 @@ impl<St: Store> Owner<St> {
     /// lease, the lease counts as lost, though a later renewal may still save it.
     pub(super) async fn renew_forever(&self, lease: &Lease) -> Infallible {
         let timing = &self.config.timing;
-        let mut sure_until = self.claimed_at + timing.lease();
+        let mut due = lease.claimed_at + timing.renewal();
+        let mut told = false;
         loop {
-            sleep(timing.renewal()).await;
+            sleep_until(due).await;
             let sent = Instant::now();
-            match timeout(timing.timeout().min(timing.renewal()), self.renew()).await {
-                Ok(Ok(Settled::Applied)) => sure_until = sent + timing.lease(),
+            due = sent + timing.renewal();
+            let stale = match timeout(timing.timeout().min(timing.renewal()), self.renew()).await {
+                Ok(Ok(Settled::Applied)) => {
+                    lease.prolong(sent + timing.lease());
+                    false
+                }
                 Ok(Ok(_)) => {
                     lease.lose();
-                    return pending().await;
+                    true
                 }
-                Ok(Err(_)) | Err(_) => {}
+                Ok(Err(_)) | Err(_) => false,
+            };
+            if lease.is_lost() && !told {
+                told = true;
+                tracing::warn!(
+                    event = "lease_lost",
+                    key = %self.key,
+                    fence = lease.fence,
+                    "idempotency lease lost"
+                );
             }
-            if Instant::now() >= sure_until {
-                lease.lose();
+            if stale {
+                return pending().await;
             }
         }
     }

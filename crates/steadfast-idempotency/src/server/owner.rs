@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::poll;
 use steadfast_headers::IdempotencyKey;
-use tokio::time::{Instant, error::Elapsed, timeout};
+use tokio::time::{error::Elapsed, timeout};
 
 use super::config::Config;
 use crate::store::{RecordId, Store, Token};
@@ -23,8 +23,6 @@ pub(super) struct Owner<St> {
     pub(super) id: RecordId,
     pub(super) token: Token,
     pub(super) key: LoggedKey,
-    /// Before the claim was sent: no store counts the lease from an earlier instant.
-    pub(super) claimed_at: Instant,
 }
 
 impl<St: Store> Owner<St> {
@@ -35,7 +33,6 @@ impl<St: Store> Owner<St> {
             id,
             token: Token::random(),
             key: LoggedKey(key),
-            claimed_at: Instant::now(),
         }
     }
 

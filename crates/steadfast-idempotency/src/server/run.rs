@@ -1,4 +1,5 @@
 use std::{
+    convert::Infallible,
     future::Future,
     panic::{AssertUnwindSafe, resume_unwind},
     pin::{Pin, pin},
@@ -36,7 +37,8 @@ impl<St: Store> Owner<St> {
         // A panic goes on unwinding, but not before the claim has been ended. Whatever is unwinding through here
         // afterwards is not looked at again, so nothing broken is seen.
         let handled = pin!(AssertUnwindSafe(handled).catch_unwind());
-        let (disposal, head, body) = match self.renewing(lease, handled).await {
+        let mut renewal = pin!(self.renew_forever(lease));
+        let (disposal, head, body) = match renewing(renewal.as_mut(), handled).await {
             Ok(Ok(handled)) => handled,
             Ok(Err(error)) => {
                 self.settle(self.end_of_crash()).await;
@@ -49,7 +51,7 @@ impl<St: Store> Owner<St> {
         };
         let end = match disposal {
             Disposal::End(end) => end,
-            Disposal::Keep => return Ok(self.keep(lease, head, body).await),
+            Disposal::Keep => return Ok(self.keep(renewal, head, body).await),
         };
         self.settle(end).await;
         Ok(Response::from_parts(head, Body::inner(body)))
@@ -58,7 +60,7 @@ impl<St: Store> Owner<St> {
     /// Reads the body and stores the answer, or remembers why it could not be stored (rows 18, 24 and 26).
     async fn keep<B: http_body::Body>(
         &self,
-        lease: &Lease,
+        renewal: Pin<&mut impl Future<Output = Infallible>>,
         head: response::Parts,
         body: B,
     ) -> Response<Body<B>> {
@@ -71,7 +73,7 @@ impl<St: Store> Owner<St> {
                 reason,
             })
         };
-        let read = match self.renewing(lease, reading).await {
+        let read = match renewing(renewal, reading).await {
             Ok(read) => read,
             Err(panic) => {
                 self.settle(done(TombstoneReason::BodyError)).await;
@@ -93,15 +95,6 @@ impl<St: Store> Owner<St> {
         };
         self.settle(end).await;
         Response::from_parts(head, read.into_body())
-    }
-
-    /// Polls `work`, and renews the lease whenever it is due.
-    async fn renewing<F: Future>(&self, lease: &Lease, work: Pin<&mut F>) -> F::Output {
-        tokio::select! {
-            biased;
-            output = work => output,
-            never = self.renew_forever(lease) => match never {},
-        }
     }
 
     fn dispose(&self, method: &Method, head: &response::Parts) -> Disposal {
@@ -127,6 +120,18 @@ impl<St: Store> Owner<St> {
             Disposition::Hold => End::Hold,
             Disposition::Release | Disposition::Store => End::Release,
         }
+    }
+}
+
+/// Polls `work`, and renews the lease whenever it is due.
+async fn renewing<F: Future>(
+    renewal: Pin<&mut impl Future<Output = Infallible>>,
+    work: Pin<&mut F>,
+) -> F::Output {
+    tokio::select! {
+        biased;
+        output = work => output,
+        never = renewal => match never {},
     }
 }
 
