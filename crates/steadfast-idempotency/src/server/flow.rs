@@ -8,7 +8,7 @@ use tower_service::Service;
 
 use super::{
     claim::Admission, config::Config, identity, owner::Owner, rejection::Rejection, replay::replay,
-    scope::TenantDigest,
+    run::ServiceError, scope::TenantDigest,
 };
 use crate::store::{Fingerprint, Store};
 
@@ -57,7 +57,8 @@ where
         Admission::Refuse(rejection) => return Ok(owner.config.reject(rejection)),
         Admission::RunUnprotected => {
             let request = Request::from_parts(parts, Body::with_trailers(content, trailers));
-            return handle(inner, request).await.map(mark_bypassed);
+            let handled = handle(inner, request).await;
+            return handled.map(mark_bypassed).map_err(ServiceError::into_inner);
         }
     };
     let method = parts.method.clone();
@@ -74,12 +75,13 @@ fn fingerprint(config: &Config, parts: &Parts, body: &Bytes) -> Fingerprint {
     }
 }
 
-async fn handle<S, Req>(mut inner: S, request: Req) -> Result<S::Response, S::Error>
+async fn handle<S, Req>(mut inner: S, request: Req) -> Result<S::Response, ServiceError<S::Error>>
 where
     S: Service<Req>,
 {
-    poll_fn(|cx| inner.poll_ready(cx)).await?;
-    inner.call(request).await
+    let ready = poll_fn(|cx| inner.poll_ready(cx)).await;
+    ready.map_err(ServiceError::NotReady)?;
+    inner.call(request).await.map_err(ServiceError::Called)
 }
 
 fn mark_bypassed<B: http_body::Body>(response: Response<B>) -> Response<Body<B>> {

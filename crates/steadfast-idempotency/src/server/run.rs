@@ -1,7 +1,7 @@
 use std::{
     convert::Infallible,
     future::Future,
-    panic::{AssertUnwindSafe, resume_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::{Pin, pin},
 };
 
@@ -24,28 +24,35 @@ impl<St: Store> Owner<St> {
         &self,
         lease: &Lease,
         method: &Method,
-        handler: Pin<&mut (impl Future<Output = Result<Response<B>, E>> + ?Sized)>,
+        handler: Pin<&mut impl Future<Output = Result<Response<B>, ServiceError<E>>>>,
     ) -> Result<Response<Body<B>>, E>
     where
         B: http_body::Body,
     {
-        let handled = async {
-            let response = handler.await?;
-            let (head, body) = response.into_parts();
-            Ok((self.dispose(method, &head), head, body))
-        };
         // A panic goes on unwinding, but not before the claim has been ended. Whatever is unwinding through here
         // afterwards is not looked at again, so nothing broken is seen.
-        let handled = pin!(AssertUnwindSafe(handled).catch_unwind());
+        let handled = pin!(AssertUnwindSafe(handler).catch_unwind());
         let mut renewal = pin!(self.renew_forever(lease));
-        let (disposal, head, body) = match renewing(renewal.as_mut(), handled).await {
-            Ok(Ok(handled)) => handled,
-            Ok(Err(error)) => {
+        let (head, body) = match renewing(renewal.as_mut(), handled).await {
+            Ok(Ok(response)) => response.into_parts(),
+            Ok(Err(ServiceError::NotReady(error))) => {
+                self.settle(End::Release).await;
+                return Err(error);
+            }
+            Ok(Err(ServiceError::Called(error))) => {
                 self.settle(self.end_of_crash()).await;
                 return Err(error);
             }
             Err(panic) => {
                 self.settle(self.end_of_crash()).await;
+                resume_unwind(panic)
+            }
+        };
+        let disposal = match catch_unwind(AssertUnwindSafe(|| self.dispose(method, &head))) {
+            Ok(disposal) => disposal,
+            // What the answer means is not known: it may be that of an operation that was done.
+            Err(panic) => {
+                self.settle(End::Hold).await;
                 resume_unwind(panic)
             }
         };
@@ -119,6 +126,22 @@ impl<St: Store> Owner<St> {
         match self.config.on_failure.of_crash() {
             Disposition::Hold => End::Hold,
             Disposition::Release | Disposition::Store => End::Release,
+        }
+    }
+}
+
+/// An error of the service inside.
+pub(super) enum ServiceError<E> {
+    /// It was called, and may have done anything.
+    Called(E),
+    /// It was never called: it is dead.
+    NotReady(E),
+}
+
+impl<E> ServiceError<E> {
+    pub(super) fn into_inner(self) -> E {
+        match self {
+            Self::Called(error) | Self::NotReady(error) => error,
         }
     }
 }
