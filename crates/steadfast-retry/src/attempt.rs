@@ -1,4 +1,5 @@
 use std::{
+    mem,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -26,21 +27,22 @@ pub(crate) struct AttemptLimits {
 }
 
 /// How an attempt ended, when not with an error.
-pub(crate) enum Attempted<B: http_body::Body> {
-    Answered {
-        response: Response<Body<B>>,
-        /// When the head arrived; known for statuses that may be repeated.
-        received: Option<Instant>,
-    },
-    /// No answer in time, or no end of it.
-    TimedOut { head: Option<Box<Head>> },
+pub(crate) struct Attempted<B: http_body::Body> {
+    /// As far as it arrived: an empty 504 takes its place where nothing did.
+    pub(crate) response: Response<Body<B>>,
+    pub(crate) arrived: Arrived,
+    /// When the head arrived; known for statuses that may be repeated.
+    pub(crate) received: Option<Instant>,
 }
 
-/// What is known of a response that did not end in time.
-pub(crate) struct Head {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) received: Option<Instant>,
+/// How much of a response arrived in time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Arrived {
+    /// All that was waited for.
+    All,
+    /// Its head, while its body was being read ahead.
+    Head,
+    Nothing,
 }
 
 impl<S> Attempt<S> {
@@ -99,8 +101,14 @@ pin_project! {
         B: http_body::Body,
     {
         Calling { #[pin] response: F },
-        Reading { reading: Pin<Box<ReadCapped<B>>>, head: Option<(Response<()>, Option<Instant>)> },
+        Reading { reading: Pin<Box<Reading<B>>> },
     }
+}
+
+struct Reading<B: http_body::Body> {
+    head: Response<()>,
+    received: Option<Instant>,
+    body: ReadCapped<B>,
 }
 
 impl<F, B, E> Future for AttemptFuture<F, B>
@@ -121,41 +129,54 @@ where
                     let response = response?;
                     let received = may_be_repeated(response.status()).then(Instant::now);
                     let Some(cap) = this.buffer.filter(|_| is_readable(&response)) else {
-                        let response = response.map(Body::inner);
-                        return Poll::Ready(Ok(Attempted::Answered { response, received }));
+                        return Poll::Ready(Ok(Attempted {
+                            response: response.map(Body::inner),
+                            arrived: Arrived::All,
+                            received,
+                        }));
                     };
                     let (head, body) = response.into_parts();
                     this.state.set(State::Reading {
-                        reading: Box::pin(read_capped(body, cap)),
-                        head: Some((Response::from_parts(head, ()), received)),
+                        reading: Box::pin(Reading {
+                            head: Response::from_parts(head, ()),
+                            received,
+                            body: read_capped(body, cap),
+                        }),
                     });
                 }
-                StateProj::Reading { reading, head } => {
-                    let Poll::Ready(read) = reading.as_mut().poll(cx) else {
+                StateProj::Reading { reading } => {
+                    let Poll::Ready(read) = Pin::new(&mut reading.body).poll(cx) else {
                         break;
                     };
-                    let (head, received) = head.take().expect("polled after completion");
-                    let response = head.map(|()| read.into_body());
-                    return Poll::Ready(Ok(Attempted::Answered { response, received }));
+                    return Poll::Ready(Ok(reading.arrived(read.into_body(), Arrived::All)));
                 }
             }
         }
         if !Alarm::has_gone_off(this.alarm, cx) {
             return Poll::Pending;
         }
-        let head = match this.state.project() {
-            StateProj::Calling { .. } => None,
-            StateProj::Reading { head, .. } => head.take(),
-        };
-        let head = head.map(|(head, received)| {
-            let (head, ()) = head.into_parts();
-            Box::new(Head {
-                status: head.status,
-                headers: head.headers,
-                received,
-            })
-        });
-        Poll::Ready(Ok(Attempted::TimedOut { head }))
+        Poll::Ready(Ok(match this.state.project() {
+            StateProj::Calling { .. } => {
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+                Attempted {
+                    response,
+                    arrived: Arrived::Nothing,
+                    received: None,
+                }
+            }
+            StateProj::Reading { reading } => reading.arrived(Body::empty(), Arrived::Head),
+        }))
+    }
+}
+
+impl<B: http_body::Body> Reading<B> {
+    fn arrived(&mut self, body: Body<B>, arrived: Arrived) -> Attempted<B> {
+        Attempted {
+            response: mem::take(&mut self.head).map(|()| body),
+            arrived,
+            received: self.received,
+        }
     }
 }
 

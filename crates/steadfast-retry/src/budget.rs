@@ -107,25 +107,25 @@ impl Budget {
     }
 
     /// Takes the price of a retry, if the bucket has it.
-    pub(crate) fn withdraw(&self, origin: &Origin, price: Price) -> Option<Withdrawal> {
+    pub(crate) fn withdraw(&self, origin: Origin, price: Price) -> Option<Withdrawal> {
         let cost = match price {
             Price::Full => self.retry,
             Price::Scheduled => self.scheduled,
         };
         if let Limit::Tokens(tokens) = self.tokens {
             self.ledger.change(|debts| {
-                let debt = debts.entry(origin, |debt| *debt == 0);
+                let debt = debts.entry(&origin, |debt| *debt == 0);
                 let charged = charge(*debt, cost, tokens);
                 *debt = charged.unwrap_or(*debt);
                 if *debt == 0 {
-                    debts.remove(origin);
+                    debts.remove(&origin);
                 }
                 charged
             })?;
         }
         Some(Withdrawal {
             ledger: Arc::clone(&self.ledger),
-            origin: origin.clone(),
+            origin,
             cost: match self.tokens {
                 Limit::None => 0,
                 Limit::Tokens(_) => cost,
@@ -133,9 +133,11 @@ impl Budget {
         })
     }
 
-    /// Puts one token back.
-    pub(crate) fn deposit(&self, origin: &Origin) {
-        self.ledger.pay_back(origin, 1);
+    /// Puts one token back. Whose, is asked only where any are missing.
+    pub(crate) fn deposit(&self, origin: impl FnOnce() -> Origin) {
+        if self.ledger.in_debt.load(Ordering::Relaxed) {
+            self.ledger.pay_back(&origin(), 1);
+        }
     }
 
     #[cfg(test)]
@@ -183,7 +185,7 @@ const fn charge(debt: u32, cost: u32, tokens: u32) -> Option<u32> {
 
 impl Ledger {
     fn pay_back(&self, origin: &Origin, tokens: u32) {
-        if tokens == 0 || !self.in_debt.load(Ordering::Relaxed) {
+        if tokens == 0 {
             return;
         }
         self.change(|debts| {
@@ -227,21 +229,18 @@ impl Drop for Withdrawal {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
+    use http::Request;
     use proptest::prelude::*;
 
     use super::*;
 
     fn origin(host: &str) -> Origin {
-        Origin::of(
-            &format!("https://{host}/").parse().unwrap(),
-            &HeaderMap::new(),
-        )
+        Origin::of(&Request::get(format!("https://{host}/")).body(()).unwrap())
     }
 
     fn spend(budget: &Budget, origin: &Origin, price: Price) -> bool {
         budget
-            .withdraw(origin, price)
+            .withdraw(origin.clone(), price)
             .map(Withdrawal::spend)
             .is_some()
     }
@@ -264,10 +263,10 @@ mod tests {
         let (budget, origin) = (Budget::new().tokens(14), origin("a"));
         assert!(spend(&budget, &origin, Price::Full));
         for _ in 0..13 {
-            budget.deposit(&origin);
+            budget.deposit(|| origin.clone());
             assert!(!spend(&budget, &origin, Price::Full));
         }
-        budget.deposit(&origin);
+        budget.deposit(|| origin.clone());
         assert!(spend(&budget, &origin, Price::Full));
     }
 
@@ -275,7 +274,7 @@ mod tests {
     fn r13_a_success_never_fills_a_bucket_over_its_brim() {
         let (budget, origin) = (Budget::new().tokens(14), origin("a"));
         for _ in 0..100 {
-            budget.deposit(&origin);
+            budget.deposit(|| origin.clone());
         }
         assert!(spend(&budget, &origin, Price::Full));
         assert!(!spend(&budget, &origin, Price::Full));
@@ -286,7 +285,7 @@ mod tests {
         let budget = Budget::new().tokens(14);
         assert!(spend(&budget, &origin("a"), Price::Full));
         assert!(spend(&budget, &origin("b"), Price::Full));
-        budget.deposit(&origin("b"));
+        budget.deposit(|| origin("b"));
         assert_eq!(budget.debt(&origin("a")), 14);
         assert_eq!(budget.debt(&origin("b")), 13);
     }
@@ -302,7 +301,7 @@ mod tests {
     #[test]
     fn r11_a_retry_that_was_not_sent_gives_its_tokens_back() {
         let (budget, origin) = (Budget::new(), origin("a"));
-        let withdrawal = budget.withdraw(&origin, Price::Full).unwrap();
+        let withdrawal = budget.withdraw(origin.clone(), Price::Full).unwrap();
         assert_eq!(budget.debt(&origin), 14);
         drop(withdrawal);
         assert_eq!(budget.debt(&origin), 0);
@@ -317,8 +316,8 @@ mod tests {
 
     #[test]
     fn a_full_bucket_takes_no_memory() {
-        let (budget, origin) = (Budget::new(), origin("a"));
-        drop(budget.withdraw(&origin, Price::Full));
+        let budget = Budget::new();
+        drop(budget.withdraw(origin("a"), Price::Full));
         assert_eq!(budget.ledger.change(|debts| debts.len()), 0);
         assert!(!budget.ledger.in_debt.load(Ordering::Relaxed));
     }
@@ -339,9 +338,9 @@ mod tests {
             for (step, cost) in steps {
                 let budget = budget.clone().retry_cost(cost);
                 match step {
-                    0 => budget.deposit(&origin),
-                    1 => drop(budget.withdraw(&origin, Price::Full)),
-                    _ => drop(budget.withdraw(&origin, Price::Full).map(Withdrawal::spend)),
+                    0 => budget.deposit(|| origin.clone()),
+                    1 => drop(budget.withdraw(origin.clone(), Price::Full)),
+                    _ => drop(budget.withdraw(origin.clone(), Price::Full).map(Withdrawal::spend)),
                 }
                 prop_assert!(budget.debt(&origin) <= tokens);
             }

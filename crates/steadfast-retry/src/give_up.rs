@@ -8,7 +8,10 @@ use http::{Method, StatusCode};
 use steadfast_core::facts::Stopped;
 use tokio::time::Instant;
 
-use crate::origin::{Origin, OriginMap};
+use crate::{
+    origin::{Origin, OriginMap},
+    report::Report,
+};
 
 /// A call that was given up, as the operator hears of it (R09).
 #[derive(Clone, Debug)]
@@ -58,8 +61,33 @@ struct Window {
 }
 
 impl GiveUps {
+    /// Ends a call with an outcome that a repeat might have changed.
+    pub(crate) fn give_up(
+        &self,
+        report: &mut Report,
+        reason: Stopped,
+        method: &Method,
+        origin: &Origin,
+        status: Option<StatusCode>,
+    ) {
+        let (attempts, retry_after) = report.update(|report| {
+            report.stopped = Some(reason);
+            (report.attempts, report.retry_after)
+        });
+        let give_up = GiveUp {
+            method,
+            host: origin.host(),
+            status,
+            attempts,
+            reason,
+            retry_after,
+            calls: 1,
+        };
+        self.tell(origin, give_up);
+    }
+
     /// Tells of `give_up`, whose `calls` is set here, or holds it back.
-    pub(crate) fn raise(&self, origin: &Origin, mut give_up: GiveUp<'_>) {
+    fn tell(&self, origin: &Origin, mut give_up: GiveUp<'_>) {
         let calls = self.coalesced.admit(origin, give_up.reason, Instant::now());
         let status = give_up.status.map(|status| status.as_u16());
         let retry_after_ms = give_up.retry_after.map(millis);
@@ -159,17 +187,14 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
+    use http::Request;
 
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn origin(host: &str) -> Origin {
-        Origin::of(
-            &format!("https://{host}/").parse().unwrap(),
-            &HeaderMap::new(),
-        )
+        Origin::of(&Request::get(format!("https://{host}/")).body(()).unwrap())
     }
 
     #[test]

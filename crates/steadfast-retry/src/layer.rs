@@ -5,7 +5,7 @@ use tower_layer::Layer;
 
 use crate::{
     Backoff, Budget, GiveUp, KnownErrors, Profile, RateLimitAwareRetry,
-    call::Config,
+    config::Config,
     give_up::{Coalesced, GiveUps},
 };
 

@@ -2,23 +2,22 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, Request};
 use steadfast_core::{
-    Operations,
+    Clock, Operations,
     facts::{KeyCreated, OperationClass},
 };
 use steadfast_headers::{IDEMPOTENCY_KEY, IdempotencyKey, KeyRules};
 
 /// What allows a second request of a call, if anything does (R01).
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct License {
     class: OperationClass,
-    key: Option<IdempotencyKey>,
+    has_key: bool,
     created: Option<SystemTime>,
 }
 
 impl License {
     /// The request's own word counts first, then the table of operations, then the key, then the method.
-    pub(crate) fn of<B>(request: &Request<B>, operations: &Operations) -> Self {
-        let key = key_of(request);
+    pub(crate) fn of<B>(request: &Request<B>, has_key: bool, operations: &Operations) -> Self {
         let declared = request
             .extensions()
             .get::<OperationClass>()
@@ -26,37 +25,31 @@ impl License {
             .or_else(|| operations.class_of(request.method(), request.uri().path()));
         let class = match declared {
             // A key that was not sent allows nothing.
-            Some(OperationClass::RepeatableWithKey) if key.is_none() => {
-                OperationClass::NotRepeatable
-            }
+            Some(OperationClass::RepeatableWithKey) if !has_key => OperationClass::NotRepeatable,
             Some(class) => class,
-            None if key.is_some() => OperationClass::RepeatableWithKey,
+            None if has_key => OperationClass::RepeatableWithKey,
             // Not PUT and DELETE: a DELETE repeated after a lost answer reports an error for work that succeeded.
             None if request.method().is_safe() => OperationClass::Safe,
             None => OperationClass::NotRepeatable,
         };
-        let created = key
-            .as_ref()
-            .and_then(|_| request.extensions().get::<KeyCreated>())
-            .map(|created| created.0);
+        let created = match class {
+            OperationClass::RepeatableWithKey => request.extensions().get::<KeyCreated>(),
+            _ => None,
+        };
         Self {
             class,
-            key,
-            created,
+            has_key,
+            created: created.map(|created| created.0),
         }
     }
 
-    pub(crate) const fn is_repeatable(&self) -> bool {
+    pub(crate) const fn is_repeatable(self) -> bool {
         self.class.is_repeatable()
     }
 
-    pub(crate) const fn key(&self) -> Option<&IdempotencyKey> {
-        self.key.as_ref()
-    }
-
     /// Whether the server may answer that the first request of this key still runs.
-    pub(crate) const fn is_keyed(&self) -> bool {
-        self.key.is_some() && !matches!(self.class, OperationClass::Safe)
+    pub(crate) const fn is_keyed(self) -> bool {
+        self.has_key && !matches!(self.class, OperationClass::Safe)
     }
 
     /// How much longer the key may be used without asking the caller (I05), where the key is what allows a repeat and its
@@ -66,36 +59,34 @@ impl License {
     ///
     /// When it is too old already.
     pub(crate) fn key_left(
-        &self,
+        self,
         max_age: Duration,
-        now: impl FnOnce() -> SystemTime,
+        clock: &Clock,
     ) -> Result<Option<Duration>, TooOld> {
-        match (self.class, self.created) {
-            (OperationClass::RepeatableWithKey, Some(created)) => {
-                // A key from the future is a new one.
-                let age = now().duration_since(created).unwrap_or_default();
-                max_age.checked_sub(age).map(Some).ok_or(TooOld)
-            }
-            _ => Ok(None),
-        }
+        let Some(created) = self.created else {
+            return Ok(None);
+        };
+        // A key from the future is a new one.
+        let age = clock.now().duration_since(created).unwrap_or_default();
+        max_age.checked_sub(age).map(Some).ok_or(TooOld)
     }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TooOld;
 
-/// The key the server will see: exactly one valid header. The extension counts where some header carries its value, for
-/// APIs that use a name of their own.
-fn key_of<B>(request: &Request<B>) -> Option<IdempotencyKey> {
-    let from_header = KeyRules::LOOSE.from_headers(request.headers(), &IDEMPOTENCY_KEY);
-    match from_header {
-        Ok(Some(key)) => Some(key),
-        Ok(None) => request
-            .extensions()
-            .get::<IdempotencyKey>()
-            .filter(|key| is_sent(key, request.headers()))
-            .cloned(),
-        Err(_) => None,
+/// The key the server will see: exactly one valid header. The extension alone counts where some other header carries its
+/// value, for APIs that use a name of their own.
+pub(crate) fn key_of<B>(request: &Request<B>) -> Option<IdempotencyKey> {
+    let given = request.extensions().get::<IdempotencyKey>();
+    let mut lines = request.headers().get_all(&IDEMPOTENCY_KEY).iter();
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => match given {
+            Some(given) if line.as_bytes() == given.as_bytes() => Some(given.clone()),
+            _ => KeyRules::LOOSE.parse(line.as_bytes()).ok(),
+        },
+        (None, _) => given.filter(|key| is_sent(key, request.headers())).cloned(),
+        (Some(_), Some(_)) => None,
     }
 }
 
@@ -131,7 +122,11 @@ mod tests {
     }
 
     fn license(request: &Request<()>) -> License {
-        License::of(request, &Operations::new())
+        under(request, &Operations::new())
+    }
+
+    fn under(request: &Request<()>, operations: &Operations) -> License {
+        License::of(request, key_of(request).is_some(), operations)
     }
 
     fn table(class: OperationClass) -> Operations {
@@ -203,7 +198,7 @@ mod tests {
     #[test]
     fn c3_not_repeatable_beats_any_key() {
         let mut request = keyed(Method::POST, "k-1");
-        let by_table = License::of(&request, &table(OperationClass::NotRepeatable));
+        let by_table = under(&request, &table(OperationClass::NotRepeatable));
         assert!(!by_table.is_repeatable());
         request
             .extensions_mut()
@@ -213,13 +208,13 @@ mod tests {
 
     #[test]
     fn r01_a_route_is_declared_repeatable() {
-        let license = License::of(
+        let license = under(
             &request(Method::POST),
             &table(OperationClass::NaturallyIdempotent),
         );
         assert!(license.is_repeatable());
         assert!(!license.is_keyed());
-        let put = License::of(
+        let put = under(
             &request(Method::PUT),
             &table(OperationClass::NaturallyIdempotent),
         );
@@ -232,7 +227,7 @@ mod tests {
         request
             .extensions_mut()
             .insert(OperationClass::NaturallyIdempotent);
-        let license = License::of(&request, &table(OperationClass::NotRepeatable));
+        let license = under(&request, &table(OperationClass::NotRepeatable));
         assert!(license.is_repeatable());
     }
 
@@ -241,11 +236,13 @@ mod tests {
         let created = SystemTime::UNIX_EPOCH + HOUR * 100;
         let mut request = keyed(Method::POST, "k-1");
         request.extensions_mut().insert(KeyCreated(created));
-        let left = |age: Duration| license(&request).key_left(HOUR * 23, || created + age);
+        let left = |age: Duration| {
+            license(&request).key_left(HOUR * 23, &Clock::from_fn(move || created + age))
+        };
         assert_eq!(left(Duration::ZERO), Ok(Some(HOUR * 23)));
         assert_eq!(left(HOUR * 23), Ok(Some(Duration::ZERO)));
         assert_eq!(left(HOUR * 23 + Duration::from_nanos(1)), Err(TooOld));
-        let ahead = license(&request).key_left(HOUR * 23, || created - HOUR);
+        let ahead = license(&request).key_left(HOUR * 23, &Clock::from_fn(move || created - HOUR));
         assert_eq!(ahead, Ok(Some(HOUR * 23)));
     }
 
@@ -258,10 +255,10 @@ mod tests {
         request
             .extensions_mut()
             .insert(OperationClass::NaturallyIdempotent);
-        let now = || SystemTime::UNIX_EPOCH + HOUR * 1_000;
-        assert_eq!(license(&request).key_left(HOUR * 23, now), Ok(None));
+        let now = Clock::from_fn(|| SystemTime::UNIX_EPOCH + HOUR * 1_000);
+        assert_eq!(license(&request).key_left(HOUR * 23, &now), Ok(None));
         assert_eq!(
-            license(&keyed(Method::POST, "k-1")).key_left(HOUR * 23, now),
+            license(&keyed(Method::POST, "k-1")).key_left(HOUR * 23, &now),
             Ok(None)
         );
     }

@@ -5,7 +5,7 @@ use std::{
 };
 
 use http::{
-    HeaderMap, Uri, header,
+    Request, header,
     uri::{Authority, Scheme},
 };
 
@@ -17,9 +17,10 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn of(uri: &Uri, headers: &HeaderMap) -> Self {
+    pub(crate) fn of<B>(request: &Request<B>) -> Self {
+        let uri = request.uri();
         let authority = uri.authority().cloned().or_else(|| {
-            let host = headers.get(header::HOST)?.to_str().ok()?;
+            let host = request.headers().get(header::HOST)?.to_str().ok()?;
             Authority::from_str(host).ok()
         });
         Self {
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     fn origin(uri: &str) -> Origin {
-        Origin::of(&uri.parse().unwrap(), &HeaderMap::new())
+        Origin::of(&Request::get(uri).body(()).unwrap())
     }
 
     #[test]
@@ -128,11 +129,11 @@ mod tests {
 
     #[test]
     fn a_relative_uri_takes_its_host_from_the_header() {
-        let headers = HeaderMap::from_iter([(header::HOST, "api.example:81".parse().unwrap())]);
-        assert_eq!(
-            Origin::of(&"/a".parse().unwrap(), &headers).host(),
-            "api.example"
-        );
+        let request = Request::get("/a")
+            .header("host", "api.example:81")
+            .body(())
+            .unwrap();
+        assert_eq!(Origin::of(&request).host(), "api.example");
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl<B: http_body::Body> Pause<B> {
     /// Reading more than this costs more than a new connection.
     const DRAIN_BYTES: usize = 64 * 1024;
 
-    pub(crate) fn new(until: Instant, now: Instant, discarded: Option<Body<B>>) -> Self {
+    pub(crate) fn new(until: Instant, discarded: Option<Body<B>>) -> Self {
         let discarded = discarded
             .filter(|body| !body.is_end_stream())
             .map(|body| Discarded {
@@ -39,7 +39,7 @@ impl<B: http_body::Body> Pause<B> {
                 left: Self::DRAIN_BYTES,
             });
         let first = match discarded {
-            Some(_) => until.min(now + Self::DRAIN_TIME),
+            Some(_) => until.min(Instant::now() + Self::DRAIN_TIME),
             None => until,
         };
         Self {

@@ -1,36 +1,44 @@
 use std::{mem, sync::Arc, time::Duration};
 
-use http::{Request, Response, StatusCode};
+use http::{Request, StatusCode, header};
 use steadfast_core::{
-    Body, ReplayBody,
+    ReplayBody,
     facts::{CredentialGeneration, Outcome, Stopped, Throttled},
 };
 use tokio::time::Instant;
 
 use crate::{
-    ClassifyError, ErrorClass, Repeat, Trigger,
-    attempt::{Attempted, Head},
+    ClassifyError, ErrorClass, Rejection, Repeat, Trigger,
+    attempt::{Arrived, Attempted},
     backoff::Draw,
     budget::Withdrawal,
-    call::Call,
+    config::Config,
     decision::{Facts, Retry, Tally, Verdict, decide},
     give_up::millis,
+    license::License,
+    origin::Origin,
     outcome::Failure,
     pause::Pause,
+    report::Report,
 };
 
 /// What tower's retry loop asks: sees how an attempt ended, and decides whether there is another.
 pub(crate) struct Policy<C> {
-    call: Arc<Call<C>>,
+    config: Arc<Config<C>>,
+    license: License,
+    report: Report,
+    deadline: Option<Instant>,
     tally: Tally,
-    /// Paid for the retry that is being waited for.
-    withdrawal: Option<Withdrawal>,
+    begun: bool,
     /// What was known before the attempt that runs.
     before: Outcome,
+    /// Paid for the retry that is being waited for.
+    withdrawal: Option<Box<Withdrawal>>,
 }
 
 /// How an attempt ended.
 struct Ending {
+    /// What the caller sees of it.
     status: Option<StatusCode>,
     kind: Kind,
 }
@@ -48,92 +56,104 @@ enum Kind {
 type Cause = &'static str;
 
 impl<C> Policy<C> {
-    pub(crate) fn new(call: Arc<Call<C>>) -> Self {
+    pub(crate) fn new(
+        config: Arc<Config<C>>,
+        license: License,
+        report: Report,
+        deadline: Option<Instant>,
+    ) -> Self {
         Self {
-            call,
+            config,
+            license,
+            report,
+            deadline,
             tally: Tally::default(),
-            withdrawal: None,
+            begun: false,
             before: Outcome::Pending,
+            withdrawal: None,
         }
     }
 
-    fn see<B, E>(&self, result: &Result<Attempted<B>, E>) -> Ending
+    fn see<B, E>(&mut self, result: &Result<Attempted<B>, E>) -> Ending
     where
         B: http_body::Body,
         C: ClassifyError<E>,
     {
         match result {
-            Ok(Attempted::Answered { response, received }) => {
-                self.see_response(response, *received)
-            }
-            Ok(Attempted::TimedOut { head }) => self.see_timeout(head.as_deref()),
-            Err(error) => self.see_error(self.call.config.classify.classify_error(error)),
+            Ok(attempted) => self.see_answer(attempted),
+            Err(error) => self.see_error(self.config.classify.classify_error(error)),
         }
     }
 
-    fn see_response<B: http_body::Body>(
-        &self,
-        response: &Response<Body<B>>,
-        received: Option<Instant>,
-    ) -> Ending {
+    fn see_answer<B: http_body::Body>(&mut self, attempted: &Attempted<B>) -> Ending {
+        let Attempted {
+            response,
+            arrived,
+            received,
+        } = attempted;
         let status = response.status();
-        let is_cut = response.body().is_failing();
-        let is_success = !status.is_client_error() && !status.is_server_error();
-        let ending = |kind| Ending {
-            status: Some(status),
-            kind,
+        let is_error = status.is_client_error() || status.is_server_error();
+        let cause = match arrived {
+            Arrived::All if response.body().is_failing() => "body",
+            Arrived::All if is_error => "status",
+            Arrived::All => {
+                self.note(Outcome::Answered(status), None);
+                return Ending {
+                    status: Some(status),
+                    kind: Kind::Success,
+                };
+            }
+            Arrived::Head | Arrived::Nothing => "timeout",
         };
-        if is_success && !is_cut {
-            self.note(Outcome::Answered(status), None);
-            return ending(Kind::Success);
-        }
-        let named = self.call.named(response.headers());
+        let named = self.config.named(response.headers());
         if let Some(throttled) = response.extensions().get::<Throttled>() {
             self.note(self.before, named.or(Some(throttled.wait)));
-            return ending(Kind::Blocked);
+            return Ending {
+                status: Some(status),
+                kind: Kind::Blocked,
+            };
         }
-        self.note(Outcome::Answered(status), named);
-        // A buffered response that broke off is no answer, unless its status alone is one to repeat.
-        let by_status = Trigger::of_status(status).filter(|trigger| {
-            !is_cut || self.call.config.profile.repeat(*trigger) != Repeat::Never
-        });
-        let (trigger, cause) = match by_status {
-            Some(trigger) => (trigger, "status"),
-            None if is_cut => (Trigger::Network, "body"),
-            None => return ending(Kind::Final),
+        let (outcome, trigger) = match arrived {
+            Arrived::Nothing => (Outcome::Unknown, Some(Trigger::Network)),
+            _ => (Outcome::Answered(status), self.trigger_of(status, cause)),
         };
-        let failure = Failure {
-            trigger,
-            named,
-            at: received.unwrap_or_else(Instant::now),
-            resignable: response
-                .extensions()
-                .get::<CredentialGeneration>()
-                .is_some(),
-        };
-        ending(Kind::Failed(failure, cause))
-    }
-
-    /// What the head of an unfinished response asks for is obeyed all the same.
-    fn see_timeout(&self, head: Option<&Head>) -> Ending {
-        let named = head.and_then(|head| self.call.named(&head.headers));
-        let at = head.and_then(|head| head.received);
-        let outcome = head.map_or(Outcome::Unknown, |head| Outcome::Answered(head.status));
         self.note(outcome, named);
-        let failure = Failure {
-            trigger: Trigger::Network,
-            named,
-            at: at.unwrap_or_else(Instant::now),
-            resignable: false,
+        let kind = match trigger {
+            None => Kind::Final,
+            Some(trigger) => {
+                let failure = Failure {
+                    trigger,
+                    named,
+                    at: received.unwrap_or_else(Instant::now),
+                    resignable: response
+                        .extensions()
+                        .get::<CredentialGeneration>()
+                        .is_some(),
+                };
+                Kind::Failed(failure, cause)
+            }
+        };
+        let status = match arrived {
+            Arrived::All => status,
+            Arrived::Head | Arrived::Nothing => StatusCode::GATEWAY_TIMEOUT,
         };
         Ending {
-            // What the caller sees when this was the last attempt.
-            status: Some(StatusCode::GATEWAY_TIMEOUT),
-            kind: Kind::Failed(failure, "timeout"),
+            status: Some(status),
+            kind,
         }
     }
 
-    fn see_error(&self, class: ErrorClass) -> Ending {
+    /// A response that is not whole is no answer, unless its status alone is one to repeat.
+    fn trigger_of(&self, status: StatusCode, cause: Cause) -> Option<Trigger> {
+        let by_status = Trigger::of_status(status);
+        if cause == "status" {
+            return by_status;
+        }
+        let is_repeated = |trigger: &Trigger| self.config.profile.repeat(*trigger) != Repeat::Never;
+        Some(by_status.filter(is_repeated).unwrap_or(Trigger::Network))
+    }
+
+    fn see_error(&mut self, class: ErrorClass) -> Ending {
         self.note(Outcome::Unknown, None);
         let failure = Failure {
             trigger: Trigger::Network,
@@ -148,64 +168,115 @@ impl<C> Policy<C> {
         Ending { status: None, kind }
     }
 
-    fn note(&self, outcome: Outcome, retry_after: Option<Duration>) {
-        self.call.report.update(|report| {
+    fn note(&mut self, outcome: Outcome, retry_after: Option<Duration>) {
+        self.report.update(|report| {
             report.outcome = outcome;
             report.retry_after = retry_after;
         });
     }
 
-    fn decide<B: http_body::Body>(
+    /// Whether there is another attempt, and when.
+    fn consider<B: http_body::Body>(
         &mut self,
         request: &Request<ReplayBody<B>>,
+        Ending { status, kind }: Ending,
+    ) -> Option<Retry> {
+        let origin = || Origin::of(request);
+        let stopped = match kind {
+            Kind::Success => {
+                self.config.budget.deposit(origin);
+                return None;
+            }
+            Kind::Final => return None,
+            Kind::Blocked => {
+                // The attempt that was counted was not sent.
+                self.report
+                    .update(|report| report.attempts = report.attempts.saturating_sub(1));
+                Stopped::LocalBlock
+            }
+            Kind::Failed(failure, cause) => match self.decide(request, &failure) {
+                Verdict::Final => return None,
+                Verdict::GiveUp(stopped) => stopped,
+                Verdict::Repeat(retry) => {
+                    match self.config.budget.withdraw(origin(), retry.price) {
+                        Some(withdrawal) => {
+                            self.withdrawal = Some(Box::new(withdrawal));
+                            self.go_on(request, failure.trigger, &retry, status, cause);
+                            return Some(retry);
+                        }
+                        None => Stopped::Budget,
+                    }
+                }
+            },
+        };
+        let give_ups = &self.config.give_ups;
+        give_ups.give_up(
+            &mut self.report,
+            stopped,
+            request.method(),
+            &origin(),
+            status,
+        );
+        None
+    }
+
+    fn decide<B: http_body::Body>(
+        &self,
+        request: &Request<ReplayBody<B>>,
         failure: &Failure,
-        now: Instant,
     ) -> Verdict {
-        let Call {
+        let Self {
             config, license, ..
-        } = &*self.call;
-        let key_left = license.key_left(config.max_key_age, || config.clock.now());
+        } = self;
+        let key_left = license.key_left(config.max_key_age, &config.clock);
         let facts = Facts {
             repeatable: license.is_repeatable()
                 && key_left.is_ok()
                 && request.body().is_replayable(),
             keyed: license.is_keyed(),
             key_left: key_left.ok().flatten(),
-            deadline: self.call.deadline,
-            now,
+            deadline: self.deadline,
+            now: Instant::now(),
         };
-        let verdict = decide(
+        decide(
             &config.profile,
             &self.tally,
             &facts,
             failure,
             Draw::random(),
-        );
-        let Verdict::Repeat(retry) = verdict else {
-            return verdict;
-        };
-        self.withdrawal = config.budget.withdraw(&self.call.origin, retry.price);
-        match self.withdrawal {
-            Some(_) => verdict,
-            None => Verdict::GiveUp(Stopped::Budget),
-        }
+        )
     }
 
-    fn go_on(&mut self, trigger: Trigger, retry: &Retry, status: Option<StatusCode>, cause: Cause) {
+    fn go_on<B>(
+        &mut self,
+        request: &Request<B>,
+        trigger: Trigger,
+        retry: &Retry,
+        status: Option<StatusCode>,
+        cause: Cause,
+    ) {
         self.tally.count(trigger);
-        let attempts = self.call.report.update(|report| {
+        let attempts = self.report.update(|report| {
             report.waits.push(retry.wait);
             report.attempts
         });
         tracing::info!(
-            method = %self.call.method,
-            host = self.call.origin.host(),
+            method = %request.method(),
+            host = Origin::of(request).host(),
             status = status.map(|status| status.as_u16()),
             attempts,
             cause,
             wait_ms = millis(retry.wait),
             "call will be repeated",
         );
+    }
+
+    /// The call is over: what the caller gets is completed.
+    fn finish<B: http_body::Body>(&mut self, attempted: &mut Attempted<B>) {
+        if attempted.arrived != Arrived::All {
+            attempted.response = self.config.reject(Rejection::AttemptTimeout, self.license);
+        }
+        self.report.attach(attempted.response.extensions_mut());
     }
 }
 
@@ -222,39 +293,19 @@ where
         request: &mut Request<ReplayBody<B>>,
         result: &mut Result<Attempted<ResB>, E>,
     ) -> Option<Pause<ResB>> {
-        let Ending { status, kind } = self.see(result);
-        let (failure, cause) = match kind {
-            Kind::Failed(failure, cause) => (failure, cause),
-            Kind::Blocked => {
-                self.call
-                    .report
-                    .update(|report| report.attempts = report.attempts.saturating_sub(1));
-                self.call.give_up(Stopped::LocalBlock, status);
-                return None;
-            }
-            Kind::Success => {
-                self.call.config.budget.deposit(&self.call.origin);
-                return None;
-            }
-            Kind::Final => return None,
-        };
-        let now = Instant::now();
-        match self.decide(request, &failure, now) {
-            Verdict::Final => None,
-            Verdict::GiveUp(reason) => {
-                self.call.give_up(reason, status);
+        let ending = self.see(result);
+        let retry = self.consider(request, ending);
+        match (retry, result) {
+            (Some(retry), Ok(attempted)) => Some(Pause::new(
+                retry.until,
+                Some(mem::take(attempted.response.body_mut())),
+            )),
+            (Some(retry), Err(_)) => Some(Pause::new(retry.until, None)),
+            (None, Ok(attempted)) => {
+                self.finish(attempted);
                 None
             }
-            Verdict::Repeat(retry) => {
-                self.go_on(failure.trigger, &retry, status, cause);
-                let discarded = match result {
-                    Ok(Attempted::Answered { response, .. }) => {
-                        Some(mem::take(response.body_mut()))
-                    }
-                    _ => None,
-                };
-                Some(Pause::new(retry.until, now, discarded))
-            }
+            (None, Err(_)) => None,
         }
     }
 
@@ -266,18 +317,25 @@ where
         &mut self,
         request: &Request<ReplayBody<B>>,
     ) -> Option<Request<ReplayBody<B>>> {
-        if let Some(withdrawal) = self.withdrawal.take() {
-            withdrawal.spend();
+        if mem::replace(&mut self.begun, true) {
+            if let Some(withdrawal) = self.withdrawal.take() {
+                withdrawal.spend();
+            }
+            self.before = self.report.update(|report| {
+                report.attempts = report.attempts.saturating_add(1);
+                mem::replace(&mut report.outcome, Outcome::Pending)
+            });
         }
-        self.before = self.call.report.update(|report| {
-            report.attempts = report.attempts.saturating_add(1);
-            mem::replace(&mut report.outcome, Outcome::Pending)
-        });
-        Some(if self.call.license.is_repeatable() {
-            request.clone()
-        } else {
-            Request::new(request.body().clone())
-        })
+        if self.license.is_repeatable() {
+            return Some(request.clone());
+        }
+        let mut placeholder = Request::new(request.body().clone());
+        *placeholder.method_mut() = request.method().clone();
+        *placeholder.uri_mut() = request.uri().clone();
+        if let Some(host) = request.headers().get(header::HOST) {
+            placeholder.headers_mut().insert(header::HOST, host.clone());
+        }
+        Some(placeholder)
     }
 }
 
@@ -285,10 +343,14 @@ where
 impl<C> Clone for Policy<C> {
     fn clone(&self) -> Self {
         Self {
-            call: Arc::clone(&self.call),
+            config: Arc::clone(&self.config),
+            license: self.license,
+            report: self.report.clone(),
+            deadline: self.deadline,
             tally: self.tally,
-            withdrawal: None,
+            begun: self.begun,
             before: self.before,
+            withdrawal: None,
         }
     }
 }

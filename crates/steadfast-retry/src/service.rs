@@ -12,8 +12,11 @@ use tower_service::Service;
 use crate::{
     ClassifyError, KnownErrors, ResponseFuture,
     attempt::Attempt,
-    call::{Call, Config},
+    config::Config,
+    license::{License, key_of},
     policy::Policy,
+    report::Report,
+    watch::Watch,
 };
 
 /// A client that repeats what may be repeated, and waits as long as the server asks.
@@ -56,16 +59,20 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let call = Arc::new(Call::new(Arc::clone(&self.config), &request));
-        let request = request.map(|body| match call.license.is_repeatable() {
-            true => ReplayBody::new(body, self.config.replay_cap),
-            false => ReplayBody::once(body),
-        });
+        let config = &self.config;
+        let key = key_of(&request);
+        let license = License::of(&request, key.is_some(), &config.operations);
+        let deadline = config.ends();
+        let report = Report::begin(request.extensions(), key, deadline.is_some());
+        let watch = Watch::over(&request, config, license, &report, deadline);
+        let policy = Policy::new(Arc::clone(config), license, report, deadline);
+        let limits = config.attempt_limits();
+        let request = request.map(|body| config.replay(body, license));
+
         let clone = self.inner.clone();
         let readied = mem::replace(&mut self.inner, clone);
-        let attempt = Attempt::new(readied, self.config.attempt_limits());
-        let attempts = Retry::new(Policy::new(Arc::clone(&call)), attempt).call(request);
-        ResponseFuture::new(attempts, call)
+        let attempts = Retry::new(policy, Attempt::new(readied, limits)).call(request);
+        ResponseFuture::new(attempts, watch)
     }
 }
 

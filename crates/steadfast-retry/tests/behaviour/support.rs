@@ -143,6 +143,10 @@ impl Server {
         }
     }
 
+    pub(crate) fn client(&self) -> Probe {
+        self.probe.clone()
+    }
+
     pub(crate) fn probe(&self) -> ProbeHandle {
         self.probe.handle()
     }

@@ -1,9 +1,13 @@
 //! A 401 is signed afresh once, where the profile says so and a signer is inside.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use http::Request;
 use steadfast_core::facts::{CredentialGeneration, Stopped};
 use steadfast_retry::{Budget, Profile, RateLimitAwareRetryLayer};
+use tower::{ServiceBuilder, ServiceExt as _};
 
-use crate::support::{Answer, Events, Server, answer, get, keyed, ms, post, secs};
+use crate::support::{Answer, Events, Sent, Server, answer, get, keyed, ms, post, secs};
 
 fn signed(status: u16) -> Answer {
     answer(status).extension(CredentialGeneration(7))
@@ -85,4 +89,29 @@ async fn r13_a_401_pays_like_any_other_retry() {
         .call(payments().budget(Budget::new().tokens(13)), get())
         .await;
     assert_eq!(call.summary(), (401, 1, Some(Stopped::Budget)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r12_what_an_inner_layer_adds_is_added_afresh() {
+    let signed_at = AtomicU32::new(0);
+    let server = Server::script([answer(503), answer(503), answer(200)]);
+    let client = ServiceBuilder::new()
+        .layer(RateLimitAwareRetryLayer::new())
+        .map_request(|mut request: Request<Sent>| {
+            let n = signed_at.fetch_add(1, Ordering::Relaxed);
+            assert!(
+                !request.headers().contains_key("x-timestamp"),
+                "signed twice"
+            );
+            request.headers_mut().insert("x-timestamp", n.into());
+            request
+        })
+        .service(server.client());
+    client.oneshot(keyed()).await.unwrap();
+    let seen = server.seen();
+    let stamps: Vec<_> = seen
+        .iter()
+        .map(|seen| &seen.headers["x-timestamp"])
+        .collect();
+    assert_eq!(stamps, ["0", "1", "2"]);
 }
