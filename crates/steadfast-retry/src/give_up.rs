@@ -21,7 +21,7 @@ pub struct GiveUp<'a> {
     pub method: &'a Method,
     /// The host it went to, without a port; empty where the request named none.
     pub host: &'a str,
-    /// The status of the last response; `None` when there was none.
+    /// The status of the last response, 504 where the layer made it itself; `None` when there was none.
     pub status: Option<StatusCode>,
     /// How many requests were sent.
     pub attempts: u32,

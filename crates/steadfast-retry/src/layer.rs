@@ -52,17 +52,9 @@ impl RateLimitAwareRetryLayer {
 }
 
 impl<C> RateLimitAwareRetryLayer<C> {
-    /// The most retries of one call.
-    pub const MAX_RETRIES: u32 = 1_000;
-
-    /// Sets how many requests may follow the first one (R08). Default: 2, or the profile's. More than
-    /// [`MAX_RETRIES`](Self::MAX_RETRIES) count as that many.
-    pub const fn retries(mut self, retries: u32) -> Self {
-        self.config.profile.retries = if retries < Self::MAX_RETRIES {
-            retries
-        } else {
-            Self::MAX_RETRIES
-        };
+    /// Sets how many requests may follow the first one (R08). Default: 2, or the profile's. More than 1,000 count as 1,000.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.config.profile.retries = retries.min(1_000);
         self
     }
 
@@ -89,7 +81,8 @@ impl<C> RateLimitAwareRetryLayer<C> {
 
     /// Bounds each attempt (R10). Default: none, and an attempt takes as long as the client lets it.
     ///
-    /// The attempt's time runs until the head of the response, or until the end of its body where
+    /// The attempt's time begins when it is sent; waiting for the client to be ready is bounded by
+    /// [`deadline`](Self::deadline) alone. It runs until the head of the response, or until the end of its body where
     /// [`buffer_response`](Self::buffer_response) is set. An attempt that is timed out may have had its effect: it is
     /// repeated only where the call may be. If it was the last one, the answer is a 504 with
     /// [`Rejection::AttemptTimeout`](crate::Rejection::AttemptTimeout) in its extensions.
@@ -238,5 +231,25 @@ impl<C> fmt::Debug for RateLimitAwareRetryLayer<C> {
         f.debug_tuple("RateLimitAwareRetryLayer")
             .field(&self.config)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r08_retries_have_a_limit_of_their_own() {
+        let retries = |retries| {
+            RateLimitAwareRetryLayer::new()
+                .retries(retries)
+                .config
+                .profile
+                .retries
+        };
+        assert_eq!(
+            [0, 1_000, 1_001, u32::MAX].map(retries),
+            [0, 1_000, 1_000, 1_000]
+        );
     }
 }

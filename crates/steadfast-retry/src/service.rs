@@ -28,6 +28,10 @@ use crate::{
 /// Ready when the inner service is. The instance that was readied sends the first attempt; each further attempt readies
 /// again, and nothing is held while it waits.
 ///
+/// # Panics
+///
+/// The future waits on tokio's timer: it panics outside of a runtime that has it on.
+///
 /// # Cancellation
 ///
 /// Dropping the future ends the call at once, in the request or in the pause (R11). A retry that was not sent yet gives
