@@ -112,8 +112,8 @@ impl Source {
     fn installation(self) -> Invocation {
         match self {
             Self::Component(name) => Invocation::new("rustup component add").arg(name),
-            // A package's release profile may ask for whole-program optimisation, which takes many minutes and buys
-            // a tool that runs for seconds nothing. Its build belongs into no target directory of ours.
+            // A package's release profile may ask for all the optimisation there is, which takes many minutes and
+            // buys a tool that runs for seconds nothing. Its build belongs into no target directory of ours.
             Self::Crate {
                 name,
                 version,
@@ -124,6 +124,7 @@ impl Source {
                 .arg(format!("{name}@{version}"))
                 .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
                 .env("CARGO_PROFILE_RELEASE_LTO", "off")
+                .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
                 .unset("CARGO_TARGET_DIR"),
             Self::Debian(packages) => {
                 let invocation =
@@ -169,7 +170,7 @@ mod tests {
                     options: "--features a",
                 },
                 "env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_LTO=off \
-                 cargo install --locked --features a cargo-deny@1.2.3",
+                 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo install --locked --features a cargo-deny@1.2.3",
             ),
             (
                 Source::Debian("gcc libc6-dev"),
