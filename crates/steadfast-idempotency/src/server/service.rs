@@ -24,7 +24,7 @@ use crate::store::Store;
 ///
 /// Ready when the inner service is. A request that is not covered is passed to the readied instance. For one that is,
 /// the reservation is given back while the body is read and the store answers, and the handler runs on a clone that is
-/// readied anew.
+/// readied anew. One that is refused gives it back too.
 ///
 /// # Cancellation
 ///
@@ -76,11 +76,18 @@ where
             .key_rules
             .from_headers(request.headers(), &config.key_header)
         {
-            Ok(Some(key)) => key,
-            Ok(None) if config.require_key => {
-                return ResponseFuture::answered(config.reject(Rejection::KeyMissing));
+            Ok(None) if !config.require_key => {
+                return ResponseFuture::forward(self.inner.call(request.map(Body::inner)));
             }
-            Ok(None) => return ResponseFuture::forward(self.inner.call(request.map(Body::inner))),
+            key => key,
+        };
+        // From here on nothing is called before the body was read and the store has answered, if ever: the reservation
+        // goes back.
+        let clone = self.inner.clone();
+        drop(mem::replace(&mut self.inner, clone));
+        let key = match key {
+            Ok(Some(key)) => key,
+            Ok(None) => return ResponseFuture::answered(config.reject(Rejection::KeyMissing)),
             Err(error) => {
                 return ResponseFuture::answered(config.reject(Rejection::KeyInvalid(error)));
             }
@@ -92,9 +99,6 @@ where
                 return ResponseFuture::answered(refusal.into_response().map(Body::full));
             }
         };
-        // The body and the store are awaited before the call, so the reservation goes back.
-        let clone = self.inner.clone();
-        drop(mem::replace(&mut self.inner, clone));
         let call = Call {
             inner: self.inner.clone(),
             store: self.store.clone(),
