@@ -182,6 +182,7 @@ mod budget;
 mod classify;
 mod config;
 mod decision;
+mod ending;
 mod future;
 mod give_up;
 mod layer;

@@ -1,19 +1,20 @@
-use std::{mem, sync::Arc, time::Duration};
+use std::{mem, sync::Arc};
 
 use http::{Request, StatusCode, header};
 use steadfast_core::{
     ReplayBody,
-    facts::{CredentialGeneration, Outcome, Stopped, Throttled},
+    facts::{Outcome, Stopped},
 };
 use tokio::time::Instant;
 
 use crate::{
-    ClassifyError, ErrorClass, Rejection, Repeat, Trigger,
+    ClassifyError, Rejection, Trigger,
     attempt::{Arrived, Attempted},
     backoff::Draw,
     budget::Withdrawal,
     config::Config,
     decision::{Facts, Retry, Tally, Verdict, decide},
+    ending::{Cause, Ending, Kind},
     give_up::millis,
     license::License,
     origin::Origin,
@@ -36,25 +37,6 @@ pub(crate) struct Policy<C> {
     withdrawal: Option<Box<Withdrawal>>,
 }
 
-/// How an attempt ended.
-struct Ending {
-    /// What the caller sees of it.
-    status: Option<StatusCode>,
-    kind: Kind,
-}
-
-enum Kind {
-    /// A layer on this side refused to send.
-    Blocked,
-    Failed(Failure, Cause),
-    /// Not one to repeat.
-    Final,
-    Success,
-}
-
-/// What the logs call a failure.
-type Cause = &'static str;
-
 impl<C> Policy<C> {
     pub(crate) fn new(
         config: Arc<Config<C>>,
@@ -74,112 +56,32 @@ impl<C> Policy<C> {
         }
     }
 
+    /// Sees how the attempt ended, and reports it.
     fn see<B, E>(&mut self, result: &Result<Attempted<B>, E>) -> Ending
     where
         B: http_body::Body,
         C: ClassifyError<E>,
     {
-        match result {
-            Ok(attempted) => self.see_answer(attempted),
-            Err(error) => self.see_error(self.config.classify.classify_error(error)),
-        }
-    }
-
-    fn see_answer<B: http_body::Body>(&mut self, attempted: &Attempted<B>) -> Ending {
-        let Attempted {
-            response,
-            arrived,
-            received,
-        } = attempted;
-        let status = response.status();
-        let is_error = status.is_client_error() || status.is_server_error();
-        let cause = match arrived {
-            Arrived::All if response.body().is_failing() => "body",
-            Arrived::All if is_error => "status",
-            Arrived::All => {
-                self.note(Outcome::Answered(status), None);
-                return Ending {
-                    status: Some(status),
-                    kind: Kind::Success,
-                };
-            }
-            Arrived::Head | Arrived::Nothing => "timeout",
-        };
-        let named = self.config.named(response.headers());
-        if let Some(throttled) = response.extensions().get::<Throttled>() {
-            self.note(self.before, named.or(Some(throttled.wait)));
-            return Ending {
-                status: Some(status),
-                kind: Kind::Blocked,
-            };
-        }
-        let (outcome, trigger) = match arrived {
-            Arrived::Nothing => (Outcome::Unknown, Some(Trigger::Network)),
-            _ => (Outcome::Answered(status), self.trigger_of(status, cause)),
-        };
-        self.note(outcome, named);
-        let kind = match trigger {
-            None => Kind::Final,
-            Some(trigger) => {
-                let failure = Failure {
-                    trigger,
-                    named,
-                    at: received.unwrap_or_else(Instant::now),
-                    resignable: response
-                        .extensions()
-                        .get::<CredentialGeneration>()
-                        .is_some(),
-                };
-                Kind::Failed(failure, cause)
-            }
-        };
-        let status = match arrived {
-            Arrived::All => status,
-            Arrived::Head | Arrived::Nothing => StatusCode::GATEWAY_TIMEOUT,
-        };
-        Ending {
-            status: Some(status),
-            kind,
-        }
-    }
-
-    /// A response that is not whole is no answer, unless its status alone is one to repeat.
-    fn trigger_of(&self, status: StatusCode, cause: Cause) -> Option<Trigger> {
-        let by_status = Trigger::of_status(status);
-        if cause == "status" {
-            return by_status;
-        }
-        let is_repeated = |trigger: &Trigger| self.config.profile.repeat(*trigger) != Repeat::Never;
-        Some(by_status.filter(is_repeated).unwrap_or(Trigger::Network))
-    }
-
-    fn see_error(&mut self, class: ErrorClass) -> Ending {
-        self.note(Outcome::Unknown, None);
-        let failure = Failure {
-            trigger: Trigger::Network,
-            named: None,
-            at: Instant::now(),
-            resignable: false,
-        };
-        let kind = match class {
-            ErrorClass::Final => Kind::Final,
-            class => Kind::Failed(failure, class.as_str()),
-        };
-        Ending { status: None, kind }
-    }
-
-    fn note(&mut self, outcome: Outcome, retry_after: Option<Duration>) {
+        let ending = Ending::of(result, &self.config);
+        let is_blocked = matches!(ending.kind, Kind::Blocked);
+        let before = self.before;
         self.report.update(|report| {
-            report.outcome = outcome;
-            report.retry_after = retry_after;
+            report.outcome = ending.outcome;
+            report.retry_after = ending.retry_after;
+            if is_blocked {
+                // The attempt that was counted was not sent.
+                report.attempts = report.attempts.saturating_sub(1);
+                report.outcome = before;
+            }
         });
+        ending
     }
 
     /// Whether there is another attempt, and when.
     fn consider<B: http_body::Body>(
         &mut self,
         request: &Request<ReplayBody<B>>,
-        Ending { status, kind }: Ending,
+        Ending { kind, status, .. }: Ending,
     ) -> Option<Retry> {
         let origin = || Origin::of(request);
         let stopped = match kind {
@@ -188,12 +90,7 @@ impl<C> Policy<C> {
                 return None;
             }
             Kind::Final => return None,
-            Kind::Blocked => {
-                // The attempt that was counted was not sent.
-                self.report
-                    .update(|report| report.attempts = report.attempts.saturating_sub(1));
-                Stopped::LocalBlock
-            }
+            Kind::Blocked => Stopped::LocalBlock,
             Kind::Failed(failure, cause) => match self.decide(request, &failure) {
                 Verdict::Final => return None,
                 Verdict::GiveUp(stopped) => stopped,
@@ -265,7 +162,7 @@ impl<C> Policy<C> {
             host = Origin::of(request).host(),
             status = status.map(|status| status.as_u16()),
             attempts,
-            cause,
+            cause = cause.as_str(),
             wait_ms = millis(retry.wait),
             "call will be repeated",
         );

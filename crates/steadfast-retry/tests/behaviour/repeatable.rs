@@ -1,6 +1,12 @@
 //! Which calls are repeated at all.
 
-use std::time::SystemTime;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::SystemTime,
+};
 
 use http::Method;
 use steadfast_core::{
@@ -8,6 +14,7 @@ use steadfast_core::{
     facts::{KeyCreated, OperationClass, Stopped},
 };
 use steadfast_retry::RateLimitAwareRetryLayer;
+use tower::ServiceExt as _;
 
 use crate::support::{
     Events, Lost, Server, answer, get, keyed, listening, lost, ms, post, request, secs,
@@ -147,4 +154,29 @@ async fn r09_a_429_to_a_call_that_may_not_be_repeated_is_not_swallowed() {
     let call = server.call(listening(&events), post()).await;
     assert_eq!(call.summary(), (429, 1, Some(Stopped::NotRepeatable)));
     assert_eq!(events.all()[0].retry_after, Some(secs(90)));
+}
+
+/// Counts how often the request that carries it is copied.
+#[derive(Debug, Default)]
+struct Copies(Arc<AtomicU32>);
+
+impl Clone for Copies {
+    fn clone(&self) -> Self {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r01_a_call_that_is_sent_once_is_not_copied() {
+    for (mut request, expected) in [(post(), 0), (get(), 1)] {
+        let copies = Copies::default();
+        let count = Arc::clone(&copies.0);
+        request.extensions_mut().insert(copies);
+        let server = Server::script([answer(200)]);
+        let client = server.service(&RateLimitAwareRetryLayer::new());
+        client.oneshot(request).await.unwrap();
+        // The server's own record of it is a move.
+        assert_eq!(count.load(Ordering::Relaxed), expected);
+    }
 }
