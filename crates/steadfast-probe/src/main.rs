@@ -1,3 +1,96 @@
-//! steadfast-probe.
+//! `probe`: a small program through which a suite in any language drives steadfast's layers, over real sockets and
+//! standard input.
+//!
+//! It is wiring and nothing else: what it shows is what the layers do.
+//!
+//! | command | reads | shows |
+//! |---|---|---|
+//! | `probe serve` | HTTP requests | the server's layers around a handler that the request's headers steer |
+//! | `probe call` | one request a line, as JSON | the client's layers around hyper's client |
+//! | `probe headers` | the headers of one response a line, as JSON | what they ask of a client |
+//!
+//! The commands `url`, `ip`, `window`, `sign` and `verify` have their names already, and say that they are not there yet.
+//!
+//! # Serving
+//!
+//! The first line on standard output is `listening on ADDR`. SIGTERM and SIGINT stop the accepting, wait for running
+//! calls, also for those whose clients have gone, at most ten seconds, and end the process with 0.
+//!
+//! | route | what answers |
+//! |---|---|
+//! | `ANY /probe/{name}`, `/nested/a/probe/{name}`, `/nested/b/probe/{name}` | `IdempotencyLayer` by tenant (`X-Tenant`, else `t0`) around the steered handler |
+//! | `GET /runs/{name}` | how often the handler began and ended: `{"starts":1,"finishes":1}` |
+//! | `POST /clock` | sets the wall clock, which then stands still: `{"now":1768478400}` |
+//!
+//! The handler waits `X-Delay-Ms`, panics at `X-Panic: 1`, answers with `X-Status`, and has as its body the canned
+//! answer `X-Resp` (`fidelity`, `binary`, `nocontent`, `sse`, `broken`, `nostore`, `chunked`), the request's body
+//! (`X-Echo: 1`), `X-Body-Bytes` times the letter `a`, or else the name, the tenant and the number of the run. None of
+//! these headers are part of what makes two requests the same.
+//!
+//! # Lines
+//!
+//! `call` and `headers` answer each line with a line, in JSON. A line that cannot be understood is answered with an
+//! `error`, and the program goes on; it then ends with 2. Unknown fields are errors.
+//!
+//! # Exit status
+//!
+//! 0 when all went well, 2 for flags, files and lines that cannot be used, 1 for everything else.
+#![expect(
+    clippy::print_stderr,
+    reason = "a command-line program reports its failures there"
+)]
 
-fn main() {}
+mod call;
+mod cli;
+mod failure;
+mod headers;
+mod lines;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::{
+    cli::{Cli, Command},
+    failure::Failure,
+};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let printed = error.print();
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            return printed.map_or(ExitCode::FAILURE, |()| ExitCode::from(code));
+        }
+    };
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Serve(args) => block_on(serve::run(args)),
+        Command::Call(args) => block_on(call::run(args)),
+        Command::Headers => block_on(headers::run()),
+        Command::Url => Err(Failure::NotYet("probe url")),
+        Command::Ip => Err(Failure::NotYet("probe ip")),
+        Command::Window => Err(Failure::NotYet("probe window")),
+        Command::Sign => Err(Failure::NotYet("probe sign")),
+        Command::Verify => Err(Failure::NotYet("probe verify")),
+    }
+}
+
+fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Runtime::new().map_err(Failure::Runtime)?;
+    let outcome = runtime.block_on(command);
+    // A read of standard input may be under way; nothing is left that would be worth waiting for.
+    runtime.shutdown_background();
+    outcome
+}
