@@ -1,0 +1,13 @@
+//! Processes, raw HTTP/1.1, and a peer that answers from a script.
+
+mod http1;
+mod lines;
+mod peer;
+mod server;
+
+pub(crate) use self::{
+    http1::{Message, exchange, receive, request, send},
+    lines::{Lines, probe},
+    peer::{Peer, Reply},
+    server::{Server, keyed},
+};

@@ -1,0 +1,4 @@
+mod answers;
+mod endings;
+mod replays;
+mod rows;
