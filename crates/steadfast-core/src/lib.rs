@@ -3,7 +3,7 @@
 //! Users of the layers meet five things from here: [`Body`], the one opaque body type that the layers hand on and
 //! answer with; [`Clock`], the source of wall time; [`KeyFrom`], which names the party a request counts against;
 //! [`MakeRejection`], which writes the answers the layers give themselves; and the [`facts`] that travel in request and
-//! response extensions. Authors of layers find [`read_capped`], [`ReplayBody`], [`Detach`] and [`original_uri`] beside
+//! response extensions. Authors of layers find [`read_capped`], [`is_stream`], [`ReplayBody`], [`Detach`] and [`original_uri`] beside
 //! them.
 //!
 //! # Features
@@ -29,6 +29,7 @@ mod problem;
 mod replay;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
+mod stream;
 
 pub use self::{
     body::Body,
@@ -40,6 +41,7 @@ pub use self::{
     original::{OriginalUriFn, original_uri},
     problem::{ErrorEnvelope, MakeRejection, Problem, ProblemJson},
     replay::ReplayBody,
+    stream::is_stream,
 };
 
 /// The error type of middleware that cannot name its inner error, as everywhere in the Tower ecosystem.

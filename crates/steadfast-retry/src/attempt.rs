@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode};
 use pin_project_lite::pin_project;
-use steadfast_core::{Body, ReadCapped, ReplayBody, read_capped};
+use steadfast_core::{Body, ReadCapped, ReplayBody, is_stream, read_capped};
 use tokio::time::Instant;
 use tower_service::Service;
 
@@ -189,19 +189,4 @@ fn is_readable<B: http_body::Body>(response: &Response<B>) -> bool {
     !response.body().is_end_stream()
         && response.status() != StatusCode::SWITCHING_PROTOCOLS
         && !is_stream(response.headers())
-}
-
-/// Server-sent events and `multipart/x-mixed-replace` go on for as long as the server likes.
-fn is_stream(headers: &HeaderMap) -> bool {
-    let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
-        return false;
-    };
-    let content_type = content_type.as_bytes();
-    let essence = content_type
-        .split(|byte| *byte == b';')
-        .next()
-        .unwrap_or_default();
-    let essence = essence.trim_ascii();
-    essence.eq_ignore_ascii_case(b"text/event-stream")
-        || essence.eq_ignore_ascii_case(b"multipart/x-mixed-replace")
 }

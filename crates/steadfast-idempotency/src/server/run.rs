@@ -6,8 +6,8 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use http::{HeaderMap, Method, Response, StatusCode, header, response};
-use steadfast_core::{Body, Capped, read_capped};
+use http::{Method, Response, StatusCode, response};
+use steadfast_core::{Body, Capped, is_stream, read_capped};
 
 use super::{
     disposition::{Disposition, DoNotStore},
@@ -172,39 +172,5 @@ impl Disposal {
             status: status.as_u16(),
             reason: TombstoneReason::Streamed,
         }))
-    }
-}
-
-/// Whether the content type is one that has no end to wait for.
-fn is_stream(headers: &HeaderMap) -> bool {
-    const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
-    let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
-        return false;
-    };
-    let essence = content_type.as_bytes().split(|byte| *byte == b';').next();
-    let essence = essence.unwrap_or_default().trim_ascii();
-    STREAMS
-        .iter()
-        .any(|stream| essence.eq_ignore_ascii_case(stream.as_bytes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stream_is_known_by_its_content_type() {
-        let of = |content_type: &'static str| {
-            is_stream(&HeaderMap::from_iter([(
-                header::CONTENT_TYPE,
-                http::HeaderValue::from_static(content_type),
-            )]))
-        };
-        assert!(of("text/event-stream"));
-        assert!(of("Text/Event-Stream ; charset=utf-8"));
-        assert!(of("multipart/x-mixed-replace; boundary=a"));
-        assert!(!of("text/event-streams"));
-        assert!(!of("application/json"));
-        assert!(!is_stream(&HeaderMap::new()));
     }
 }
