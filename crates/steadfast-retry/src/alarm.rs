@@ -38,6 +38,10 @@ impl Alarm {
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let at = self.at;
+        // A timer wakes no earlier than the next millisecond: it is not for what is due already.
+        if self.sleep.is_none() && at <= Instant::now() {
+            return Poll::Ready(());
+        }
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
         sleep.as_mut().poll(cx)
     }
