@@ -1,0 +1,12 @@
+//! Prints what `cargo bench` measured as one Markdown table, with the allocations and the instructions of each call.
+
+use std::{alloc::System, error::Error, io};
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    steadfast_bench::print(ALLOCATOR, &mut io::stdout().lock())
+}

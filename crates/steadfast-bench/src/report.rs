@@ -1,0 +1,34 @@
+use std::{alloc::System, collections::HashMap, error::Error, io::Write};
+
+use stats_alloc::StatsAlloc;
+
+pub use self::callgrind::MOST_CALLS;
+use self::{callgrind::Callgrind, figures::Figures, table::Table};
+use crate::scenarios;
+
+mod allocations;
+mod callgrind;
+mod estimates;
+mod figures;
+mod table;
+
+/// Counts the allocations and the instructions of every scenario, and writes them down as one Markdown table beside the
+/// medians that `cargo bench` left. What was not measured is a dash.
+///
+/// # Errors
+///
+/// When the runtime or the program to be counted cannot be built, or `out` cannot be written to.
+pub fn print(allocator: &StatsAlloc<System>, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let callgrind = Callgrind::new()?;
+    let mut figures = HashMap::new();
+    for scenario in scenarios() {
+        let figure = Figures {
+            median: estimates::median(&scenario),
+            allocations: allocations::per_call(allocator, &scenario)?,
+            instructions: callgrind.as_ref().and_then(|it| it.per_call(&scenario)),
+        };
+        figures.insert((scenario.group(), scenario.name()), figure);
+    }
+    write!(out, "{}", Table::new(&figures))?;
+    Ok(())
+}
