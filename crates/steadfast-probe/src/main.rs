@@ -27,6 +27,18 @@
 //! (`X-Echo: 1`), `X-Body-Bytes` times the letter `a`, or else the name, the tenant and the number of the run. None of
 //! these headers are part of what makes two requests the same.
 //!
+//! # Calling
+//!
+//! A line is a request: `id`, `method` (else GET), `url` (`http://` only), `headers`, one of `body`, `body_base64` and
+//! `stream_base64` (a text or a list of them, sent without a length), `key`, `repeatable`, `cancel_after_ms`. Without a
+//! key, one is minted for POST and PATCH. A server may ask for waits up to 60 s, an attempt may take 5 s with the body of
+//! its response, retries are not budgeted; the flags change that. Bodies up to 1 MiB are read before an attempt counts as
+//! answered, up to 64 MiB are reported.
+//!
+//! The answer has the response, if there was one, and the call's report: `attempts`, `waits_ms`, why it `stopped`, the
+//! `key` it carried and the `events` an operator would have got. With `--plain` no layer is there to report, and
+//! `attempts` is 1.
+//!
 //! # Lines
 //!
 //! `call` and `headers` answer each line with a line, in JSON. A line that cannot be understood is answered with an

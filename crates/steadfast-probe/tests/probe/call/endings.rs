@@ -18,7 +18,7 @@ fn assert_unanswered(answer: &Value) {
 #[test]
 fn r11_a_cancelled_call_ends_and_is_never_repeated() {
     let peer = Peer::script([Reply::Hang]);
-    let line = json!({"method": "POST", "url": peer.url(), "key": "k", "cancel_after_ms": 300});
+    let line = json!({"method": "POST", "url": peer.url(), "key": "k", "cancel_after_ms": 2_000});
     let answer = call(&[], &line);
     assert_unanswered(&answer);
     assert_eq!(answer["stopped"], "cancelled");
@@ -30,9 +30,19 @@ fn r11_a_cancelled_call_ends_and_is_never_repeated() {
 }
 
 #[test]
+fn r11_a_plain_call_is_cancelled_too() {
+    let peer = Peer::script([Reply::Hang]);
+    let line = json!({"url": peer.url(), "cancel_after_ms": 2_000});
+    let answer = call(&["--plain"], &line);
+    assert_unanswered(&answer);
+    assert_eq!(answer["stopped"], "cancelled");
+    assert_eq!(answer["attempts"], 1);
+}
+
+#[test]
 fn r11_a_call_can_be_cancelled_in_its_pause() {
     let peer = Peer::script([Reply::With(503, "Retry-After: 60\r\n", "")]);
-    let answer = call(&[], &json!({"url": peer.url(), "cancel_after_ms": 1_000}));
+    let answer = call(&[], &json!({"url": peer.url(), "cancel_after_ms": 2_000}));
     assert_unanswered(&answer);
     assert_eq!(answer["stopped"], "cancelled");
     assert_eq!(answer["attempts"], 1);
@@ -51,7 +61,7 @@ fn a_call_that_ends_in_time_is_not_cancelled() {
 #[test]
 fn r10_an_attempt_without_an_answer_in_time_is_repeated_and_then_an_error() {
     let peer = Peer::script([Reply::Hang, Reply::Hang]);
-    let flags = ["--attempt-timeout", "200ms", "--retries", "1"];
+    let flags = ["--attempt-timeout", "1s", "--retries", "1"];
     let answer = call(&flags, &json!({"url": peer.url()}));
     assert_unanswered(&answer);
     assert_eq!(answer["error"], "attempt timed out");

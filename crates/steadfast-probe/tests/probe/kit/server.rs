@@ -60,9 +60,18 @@ impl Server {
         (count("starts"), count("finishes"))
     }
 
-    /// Returns once the handler has begun and ended so often.
-    pub(crate) fn wait_for_runs(&self, name: &str, expected: (u64, u64)) {
-        while self.runs(name) != expected {
+    /// Returns once the handler has begun. It may have ended as well.
+    pub(crate) fn wait_for_start(&self, name: &str) {
+        Self::wait_until(|| self.runs(name).0 > 0);
+    }
+
+    /// Returns once the handler has ended.
+    pub(crate) fn wait_for_finish(&self, name: &str) {
+        Self::wait_until(|| self.runs(name).1 > 0);
+    }
+
+    fn wait_until(is_so: impl Fn() -> bool) {
+        while !is_so() {
             std::thread::yield_now();
         }
     }
