@@ -10,6 +10,10 @@ use http_body::Frame;
 
 use crate::{Body, body::poll_bytes};
 
+/// After so many frames other tasks have their turn, and so has a timeout around the reading: frames of nothing never
+/// reach a cap.
+const FRAMES_PER_POLL: u32 = 256;
+
 /// What [`read_capped`] found.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a body ends, goes on, or fails")]
@@ -80,12 +84,19 @@ impl<B: http_body::Body> Future for ReadCapped<B> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Capped<B>> {
         let this = &mut *self;
         let mut trailers = None;
+        let mut left = FRAMES_PER_POLL;
         while let Some(mut body) = this.body.take() {
             let announced = (this.read.len() as u64).saturating_add(body.size_hint().lower());
             if announced > this.cap as u64 {
                 let read = this.read.take();
                 return Poll::Ready(Capped::Over { read, rest: body });
             }
+            if left == 0 {
+                this.body = Some(body);
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            left -= 1;
             let Poll::Ready(frame) = poll_bytes(body.as_mut(), cx) else {
                 this.body = Some(body);
                 return Poll::Pending;

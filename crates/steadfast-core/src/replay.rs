@@ -54,6 +54,8 @@ pin_project! {
 /// One attempt's place in the body.
 struct Attempt<B: http_body::Body> {
     shared: Arc<Mutex<Tape<B>>>,
+    /// The generation it was made in: it can begin as long as that is the current one.
+    generation: u64,
     /// Which attempt this is, once it has begun.
     begun: Option<u64>,
     /// How many kept chunks it has repeated.
@@ -81,14 +83,7 @@ impl<B: http_body::Body> ReplayBody<B> {
         if total.lower() > cap as u64 {
             return Self::once(body);
         }
-        let attempt = Attempt {
-            shared: Arc::new(Mutex::new(Tape::new(body, cap))),
-            begun: None,
-            position: 0,
-            sent: 0,
-            total,
-            ended: false,
-        };
+        let attempt = Attempt::new(Arc::new(Mutex::new(Tape::new(body, cap))), total);
         Self {
             kind: Kind::Shared { attempt },
         }
@@ -98,6 +93,19 @@ impl<B: http_body::Body> ReplayBody<B> {
     pub const fn once(body: B) -> Self {
         Self {
             kind: Kind::Once { body },
+        }
+    }
+
+    /// Begins this attempt now, and not when it is first polled.
+    ///
+    /// From here on the body is this attempt's. Every earlier one fails, whether it is being read or was not polled yet,
+    /// and can no more use up what the inner body still has. A retry calls it when it is decided: its first request may
+    /// still be streaming. Returns whether this attempt can send the whole body; if not, nothing has changed.
+    pub fn begin(&mut self) -> bool {
+        match &mut self.kind {
+            Kind::Empty => true,
+            Kind::Once { .. } | Kind::Refused { .. } => false,
+            Kind::Shared { attempt } => attempt.begin(),
         }
     }
 
@@ -123,14 +131,7 @@ impl<B: http_body::Body> Clone for ReplayBody<B> {
             },
             Kind::Refused { reason } => Kind::Refused { reason: *reason },
             Kind::Shared { attempt } => Kind::Shared {
-                attempt: Attempt {
-                    shared: Arc::clone(&attempt.shared),
-                    begun: None,
-                    position: 0,
-                    sent: 0,
-                    total: attempt.total,
-                    ended: false,
-                },
+                attempt: Attempt::new(Arc::clone(&attempt.shared), attempt.total),
             },
         };
         Self { kind }
@@ -179,6 +180,29 @@ where
 }
 
 impl<B: http_body::Body> Attempt<B> {
+    fn new(shared: Arc<Mutex<Tape<B>>>, total: SizeHint) -> Self {
+        let generation = lock(&shared).generation();
+        Self {
+            shared,
+            generation,
+            begun: None,
+            position: 0,
+            sent: 0,
+            total,
+            ended: false,
+        }
+    }
+
+    fn begin(&mut self) -> bool {
+        let mut tape = lock(&self.shared);
+        let Ok(begun) = tape.begin(self.generation) else {
+            return false;
+        };
+        self.generation = tape.next_generation();
+        self.begun = Some(begun);
+        true
+    }
+
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>>
     where
         B::Error: Into<BoxError>,
@@ -189,7 +213,7 @@ impl<B: http_body::Body> Attempt<B> {
         let mut tape = lock(&self.shared);
         let begun = match self.begun {
             Some(begun) => begun,
-            None => match tape.begin() {
+            None => match tape.begin(self.generation) {
                 Ok(begun) => *self.begun.insert(begun),
                 Err(refused) => return Poll::Ready(Some(Err(refused.into()))),
             },

@@ -28,6 +28,8 @@ pub(super) struct Tape<B> {
     kept: usize,
     cap: usize,
     loss: Option<Loss>,
+    /// Attempts of an earlier generation can begin no more.
+    generation: u64,
     /// The attempt that reads at present.
     reader: u64,
     /// Wakes the reader of an earlier attempt when a newer one begins.
@@ -51,9 +53,19 @@ impl<B: http_body::Body> Tape<B> {
             kept: 0,
             cap,
             loss: None,
+            generation: 0,
             reader: 0,
             waiting: None,
         }
+    }
+
+    pub(super) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(super) const fn next_generation(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation
     }
 
     pub(super) const fn is_replayable(&self) -> bool {
@@ -61,7 +73,10 @@ impl<B: http_body::Body> Tape<B> {
     }
 
     /// Makes the caller the reader, and every earlier reader a superseded one.
-    pub(super) fn begin(&mut self) -> Result<u64, Refused> {
+    pub(super) fn begin(&mut self, generation: u64) -> Result<u64, Refused> {
+        if generation != self.generation {
+            return Err(Refused::Superseded);
+        }
         if self.loss.is_some() {
             return Err(Refused::NotReplayable);
         }
