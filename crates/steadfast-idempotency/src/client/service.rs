@@ -1,4 +1,5 @@
 use std::{
+    mem,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -26,7 +27,7 @@ use super::{future::ResponseFuture, layer::Config, rejection::KeyRejection};
 ///
 /// # Readiness
 ///
-/// Ready when the inner service is.
+/// Ready when the inner service is. A call that is refused gives the inner service's reservation back.
 #[derive(Clone, Debug)]
 pub struct SetIdempotencyKey<S> {
     inner: S,
@@ -41,7 +42,7 @@ impl<S> SetIdempotencyKey<S> {
 
 impl<S, ReqBody, ResBody> Service<Request<ReqBody>> for SetIdempotencyKey<S>
 where
-    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    S: Service<Request<ReqBody>, Response = Response<ResBody>> + Clone,
     ResBody: http_body::Body,
 {
     type Response = Response<Body<ResBody>>;
@@ -59,7 +60,12 @@ where
                 let replayed = self.config.replayed.clone();
                 ResponseFuture::keyed(self.inner.call(request), key, replayed)
             }
-            Err(rejection) => ResponseFuture::rejected(self.config.reject(rejection)),
+            Err(rejection) => {
+                // Else an idle client would keep what others wait for.
+                let clone = self.inner.clone();
+                drop(mem::replace(&mut self.inner, clone));
+                ResponseFuture::rejected(self.config.reject(rejection))
+            }
         }
     }
 }
