@@ -4,15 +4,18 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::{
+    task::{Unconstrained, unconstrained},
+    time::{Instant, Sleep, sleep_until},
+};
 
 /// A point in time that ends something, unless that ends before.
 ///
 /// The timer is set when there is something to wait for: a call that is answered at once costs none.
-#[derive(Debug)]
 pub(crate) struct Alarm {
     at: Instant,
-    sleep: Option<Pin<Box<Sleep>>>,
+    /// Outside of tokio's cooperative budget: what the alarm ends may use that up in each poll.
+    sleep: Option<Pin<Box<Unconstrained<Sleep>>>>,
 }
 
 impl Alarm {
@@ -42,7 +45,9 @@ impl Alarm {
         if self.sleep.is_none() && at <= Instant::now() {
             return Poll::Ready(());
         }
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        let sleep = self
+            .sleep
+            .get_or_insert_with(|| Box::pin(unconstrained(sleep_until(at))));
         sleep.as_mut().poll(cx)
     }
 }

@@ -12,7 +12,7 @@ use crate::origin::{Origin, OriginMap};
 ///
 /// Each origin has a bucket of tokens. A retry takes some, a success puts one back; a retry that cannot pay is not made,
 /// and the call ends with [`Stopped::Budget`](steadfast_core::facts::Stopped::Budget). A retry that is cancelled before
-/// it was sent gives its tokens back.
+/// it was sent, or that a layer on this side refuses to send, gives its tokens back.
 ///
 /// An origin with a full bucket takes no memory. At most 1,024 others are kept apart; further ones share one bucket.
 ///
@@ -140,6 +140,11 @@ impl Budget {
         }
     }
 
+    /// Gives back what a retry has paid that was not sent after all.
+    pub(crate) fn give_back(&self, origin: &Origin, cost: u32) {
+        self.ledger.pay_back(origin, cost);
+    }
+
     #[cfg(test)]
     fn debt(&self, origin: &Origin) -> u32 {
         self.ledger.change(|debts| *debts.get_mut(origin))
@@ -215,6 +220,10 @@ pub(crate) struct Withdrawal {
 }
 
 impl Withdrawal {
+    pub(crate) const fn cost(&self) -> u32 {
+        self.cost
+    }
+
     /// The retry is sent.
     pub(crate) fn spend(mut self) {
         self.cost = 0;

@@ -48,7 +48,8 @@ where
 ///
 /// * tower's and tokio's `Elapsed`, and `io::ErrorKind::TimedOut`: [`ErrorClass::Timeout`];
 /// * hyper-util's failed connects (feature `hyper-util`): [`ErrorClass::Connect`];
-/// * reqwest's requests that cannot be built, timeouts and failed connects (feature `reqwest`);
+/// * reqwest's timeouts and failed connects, and as [`ErrorClass::Final`] its requests that cannot be built and redirects
+///   that it refuses to follow (feature `reqwest`);
 /// * everything else: [`ErrorClass::Unknown`].
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
@@ -119,7 +120,7 @@ fn class_of(error: &(dyn Error + 'static)) -> Option<ErrorClass> {
 
 #[cfg(feature = "reqwest")]
 fn of_reqwest(error: &reqwest::Error) -> Option<ErrorClass> {
-    if error.is_builder() {
+    if error.is_builder() || error.is_redirect() {
         Some(ErrorClass::Final)
     } else if error.is_connect() {
         Some(ErrorClass::Connect)

@@ -48,9 +48,12 @@ impl<C> Config<C> {
         }
     }
 
-    /// What a response asks for in `Retry-After`.
-    pub(crate) fn named(&self, headers: &HeaderMap) -> Option<Duration> {
-        RetryAfter::from_headers(headers, self.clock.now()).map(RetryAfter::delay)
+    /// What a response asks for in `Retry-After`, counted from the receipt of its head.
+    pub(crate) fn named(&self, headers: &HeaderMap, received: Instant) -> Option<Duration> {
+        // The body may have been read since then: a date judged by the clock of now would be that much too near.
+        let now = self.clock.now();
+        let then = now.checked_sub(received.elapsed()).unwrap_or(now);
+        RetryAfter::from_headers(headers, then).map(RetryAfter::delay)
     }
 
     pub(crate) fn reject<B: http_body::Body>(

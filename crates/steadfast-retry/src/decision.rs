@@ -77,7 +77,7 @@ pub(crate) fn decide(
     failure: &Failure,
     draw: Draw,
 ) -> Verdict {
-    if !is_worth_repeating(profile, tally, facts, failure) {
+    if !is_worth_repeating(profile, tally, facts.keyed, failure) {
         return match failure.trigger {
             // A 429 is never swallowed (R09), so it is a give-up even where the profile does not repeat it.
             Trigger::TooManyRequests => Verdict::GiveUp(Stopped::NotRepeatable),
@@ -110,7 +110,14 @@ pub(crate) fn decide(
     Verdict::Repeat(Retry { wait, until, price })
 }
 
-fn is_worth_repeating(profile: &Profile, tally: &Tally, facts: &Facts, failure: &Failure) -> bool {
+/// Whether a repeat might cure this failure, as the profile sees it. `keyed` says that the call carries a key, and the
+/// key is what allows a second request.
+pub(crate) fn is_worth_repeating(
+    profile: &Profile,
+    tally: &Tally,
+    keyed: bool,
+    failure: &Failure,
+) -> bool {
     let rule = profile.repeat(failure.trigger);
     let allowed = match rule {
         Repeat::Always | Repeat::Once => true,
@@ -119,7 +126,7 @@ fn is_worth_repeating(profile: &Profile, tally: &Tally, facts: &Facts, failure: 
     };
     allowed
         && match failure.trigger {
-            Trigger::Conflict => facts.keyed && failure.named.is_some(),
+            Trigger::Conflict => keyed && failure.named.is_some(),
             Trigger::Unauthorized => {
                 failure.resignable && !tally.repeated.contains(Trigger::Unauthorized)
             }

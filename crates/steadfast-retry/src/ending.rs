@@ -5,9 +5,10 @@ use steadfast_core::facts::{CredentialGeneration, Outcome, Throttled};
 use tokio::time::Instant;
 
 use crate::{
-    ClassifyError, ErrorClass, Repeat, Trigger,
+    ClassifyError, ErrorClass, Trigger,
     attempt::{Arrived, Attempted},
     config::Config,
+    decision::{Tally, is_worth_repeating},
     outcome::Failure,
 };
 
@@ -40,18 +41,29 @@ pub(crate) enum Cause {
 }
 
 impl Ending {
-    pub(crate) fn of<B, E, C>(result: &Result<Attempted<B>, E>, config: &Config<C>) -> Self
+    /// `tally` is what the call did before this attempt; `keyed` says that its key allows a second request.
+    pub(crate) fn of<B, E, C>(
+        result: &Result<Attempted<B>, E>,
+        config: &Config<C>,
+        tally: &Tally,
+        keyed: bool,
+    ) -> Self
     where
         B: http_body::Body,
         C: ClassifyError<E>,
     {
         match result {
-            Ok(attempted) => Self::of_answer(attempted, config),
+            Ok(attempted) => Self::of_answer(attempted, config, tally, keyed),
             Err(error) => Self::of_error(config.classify.classify_error(error)),
         }
     }
 
-    fn of_answer<B: http_body::Body, C>(attempted: &Attempted<B>, config: &Config<C>) -> Self {
+    fn of_answer<B: http_body::Body, C>(
+        attempted: &Attempted<B>,
+        config: &Config<C>,
+        tally: &Tally,
+        keyed: bool,
+    ) -> Self {
         let response = &attempted.response;
         let status = response.status();
         let is_error = status.is_client_error() || status.is_server_error();
@@ -68,7 +80,8 @@ impl Ending {
             }
             Arrived::Head | Arrived::Nothing => Cause::Timeout,
         };
-        let named = config.named(response.headers());
+        let at = attempted.received.unwrap_or_else(Instant::now);
+        let named = config.named(response.headers(), at);
         if let Some(throttled) = response.extensions().get::<Throttled>() {
             return Self {
                 kind: Kind::Blocked,
@@ -77,21 +90,31 @@ impl Ending {
                 retry_after: named.or(Some(throttled.wait)),
             };
         }
-        let (outcome, trigger) = match attempted.arrived {
-            Arrived::Nothing => (Outcome::Unknown, Some(Trigger::Network)),
-            Arrived::All | Arrived::Head => {
-                (Outcome::Answered(status), trigger_of(status, cause, config))
-            }
+        let (outcome, by_status) = match attempted.arrived {
+            Arrived::Nothing => (Outcome::Unknown, None),
+            Arrived::All | Arrived::Head => (Outcome::Answered(status), Trigger::of_status(status)),
         };
-        let failure = trigger.map(|trigger| Failure {
+        let failed = |trigger| Failure {
             trigger,
             named,
-            at: attempted.received.unwrap_or_else(Instant::now),
+            at,
             resignable: response
                 .extensions()
                 .get::<CredentialGeneration>()
                 .is_some(),
-        });
+        };
+        let by_status = by_status.map(failed);
+        let failure = match cause {
+            Cause::Status => by_status,
+            // A response that is not whole is no answer, unless its status alone is one to repeat. Of a 429 the status is
+            // all that counts.
+            _ => by_status
+                .filter(|failure| {
+                    failure.trigger == Trigger::TooManyRequests
+                        || is_worth_repeating(&config.profile, tally, keyed, failure)
+                })
+                .or_else(|| Some(failed(Trigger::Network))),
+        };
         Self {
             kind: failure.map_or(Kind::Final, |failure| Kind::Failed(failure, cause)),
             status: Some(match cause {
@@ -120,16 +143,6 @@ impl Ending {
             retry_after: None,
         }
     }
-}
-
-/// A response that is not whole is no answer, unless its status alone is one to repeat.
-fn trigger_of<C>(status: StatusCode, cause: Cause, config: &Config<C>) -> Option<Trigger> {
-    let by_status = Trigger::of_status(status);
-    if cause == Cause::Status {
-        return by_status;
-    }
-    let is_repeated = |trigger: &Trigger| config.profile.repeat(*trigger) != Repeat::Never;
-    Some(by_status.filter(is_repeated).unwrap_or(Trigger::Network))
 }
 
 impl Cause {

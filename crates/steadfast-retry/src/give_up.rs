@@ -56,7 +56,8 @@ struct Windows(Vec<(Stopped, Window)>);
 
 #[derive(Debug)]
 struct Window {
-    until: Instant,
+    /// When the last event was told.
+    since: Instant,
     held_back: u64,
 }
 
@@ -143,41 +144,37 @@ impl Coalesced {
         if self.span.is_zero() {
             return Some(1);
         }
-        let until = now.checked_add(self.span).unwrap_or(now);
+        let is_open = |window: &Window| now.saturating_duration_since(window.since) < self.span;
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         windows
-            .entry(origin, |windows| windows.are_over(now))
-            .admit(reason, now, until)
+            .entry(origin, |windows| !windows.0.iter().any(|(_, w)| is_open(w)))
+            .admit(reason, now, is_open)
     }
 }
 
 impl Windows {
-    fn admit(&mut self, reason: Stopped, now: Instant, until: Instant) -> Option<u64> {
+    fn admit(
+        &mut self,
+        reason: Stopped,
+        now: Instant,
+        is_open: impl Fn(&Window) -> bool,
+    ) -> Option<u64> {
+        let new = Window {
+            since: now,
+            held_back: 0,
+        };
         let known = self.0.iter_mut().find(|(known, _)| *known == reason);
         let Some((_, window)) = known else {
-            self.0.push((
-                reason,
-                Window {
-                    until,
-                    held_back: 0,
-                },
-            ));
+            self.0.push((reason, new));
             return Some(1);
         };
-        if now < window.until {
+        if is_open(window) {
             window.held_back = window.held_back.saturating_add(1);
             return None;
         }
         let calls = window.held_back.saturating_add(1);
-        *window = Window {
-            until,
-            held_back: 0,
-        };
+        *window = new;
         Some(calls)
-    }
-
-    fn are_over(&self, now: Instant) -> bool {
-        self.0.iter().all(|(_, window)| window.until <= now)
     }
 }
 

@@ -135,7 +135,8 @@ impl<C> RateLimitAwareRetryLayer<C> {
     }
 
     /// Declares which operations may be repeated (R01). Default: none. An
-    /// [`OperationClass`](steadfast_core::facts::OperationClass) in the request's extensions beats the table.
+    /// [`OperationClass`](steadfast_core::facts::OperationClass) in the request's extensions beats the table, save that
+    /// `RepeatableWithKey` does not beat `NotRepeatable`.
     pub fn operations(mut self, operations: Operations) -> Self {
         self.config.operations = operations;
         self

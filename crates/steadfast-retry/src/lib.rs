@@ -70,7 +70,7 @@
 //! In this order (R01):
 //!
 //! 1. An [`OperationClass`](steadfast_core::facts::OperationClass) in the request's extensions decides. `NotRepeatable`
-//!    beats any key.
+//!    beats any key, also from the table: there it overrules `RepeatableWithKey`, which rests on a key.
 //! 2. Else the table of [`operations`](RateLimitAwareRetryLayer::operations) decides, where it has the route.
 //! 3. Else a valid `Idempotency-Key` makes the call repeatable, whatever its method, with the same key in every request.
 //!    It has to be on the request: an `IdempotencyKey` in the extensions counts where a header carries it.

@@ -17,12 +17,18 @@ pub(crate) struct License {
 
 impl License {
     /// The request's own word counts first, then the table of operations, then the key, then the method.
+    ///
+    /// Of the request's own words, `RepeatableWithKey` rests on a key: a layer that mints keys says it of every call. No
+    /// key beats a table that forbids a repeat.
     pub(crate) fn of<B>(request: &Request<B>, has_key: bool, operations: &Operations) -> Self {
-        let declared = request
-            .extensions()
-            .get::<OperationClass>()
-            .copied()
-            .or_else(|| operations.class_of(request.method(), request.uri().path()));
+        let said = request.extensions().get::<OperationClass>().copied();
+        let listed = operations.class_of(request.method(), request.uri().path());
+        let declared = match (said, listed) {
+            (Some(OperationClass::RepeatableWithKey), Some(OperationClass::NotRepeatable)) => {
+                listed
+            }
+            (said, listed) => said.or(listed),
+        };
         let class = match declared {
             // A key that was not sent allows nothing.
             Some(OperationClass::RepeatableWithKey) if !has_key => OperationClass::NotRepeatable,

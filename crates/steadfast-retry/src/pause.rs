@@ -75,7 +75,8 @@ impl<B: http_body::Body> Discarded<B> {
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(Ok(frame)) = ready!(self.body.as_mut().poll_frame(cx)) {
             let read = frame.data_ref().map_or(0, |data| data.remaining());
-            match self.left.checked_sub(read) {
+            // Frames of nothing count as well, or a body of them would never end.
+            match self.left.checked_sub(read.max(1)) {
                 Some(left) => self.left = left,
                 None => break,
             }

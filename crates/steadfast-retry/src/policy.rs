@@ -11,7 +11,7 @@ use crate::{
     ClassifyError, Rejection, Trigger,
     attempt::{Arrived, Attempted},
     backoff::Draw,
-    budget::Withdrawal,
+    budget::{Price, Withdrawal},
     config::Config,
     decision::{Facts, Retry, Tally, Verdict, decide},
     ending::{Cause, Ending, Kind},
@@ -35,6 +35,8 @@ pub(crate) struct Policy<C> {
     before: Outcome,
     /// Paid for the retry that is being waited for.
     withdrawal: Option<Box<Withdrawal>>,
+    /// What the attempt that runs has paid.
+    paid: u32,
 }
 
 impl<C> Policy<C> {
@@ -53,6 +55,7 @@ impl<C> Policy<C> {
             begun: false,
             before: Outcome::Pending,
             withdrawal: None,
+            paid: 0,
         }
     }
 
@@ -62,7 +65,8 @@ impl<C> Policy<C> {
         B: http_body::Body,
         C: ClassifyError<E>,
     {
-        let ending = Ending::of(result, &self.config);
+        let keyed = self.license.is_keyed();
+        let ending = Ending::of(result, &self.config, &self.tally, keyed);
         let is_blocked = matches!(ending.kind, Kind::Blocked);
         let before = self.before;
         self.report.update(|report| {
@@ -80,30 +84,30 @@ impl<C> Policy<C> {
     /// Whether there is another attempt, and when.
     fn consider<B: http_body::Body>(
         &mut self,
-        request: &Request<ReplayBody<B>>,
+        request: &mut Request<ReplayBody<B>>,
         Ending { kind, status, .. }: Ending,
     ) -> Option<Retry> {
-        let origin = || Origin::of(request);
         let stopped = match kind {
             Kind::Success => {
-                self.config.budget.deposit(origin);
+                self.config.budget.deposit(|| Origin::of(request));
                 return None;
             }
             Kind::Final => return None,
-            Kind::Blocked => Stopped::LocalBlock,
+            Kind::Blocked => {
+                let budget = &self.config.budget;
+                budget.give_back(&Origin::of(request), mem::take(&mut self.paid));
+                Stopped::LocalBlock
+            }
             Kind::Failed(failure, cause) => match self.decide(request, &failure) {
                 Verdict::Final => return None,
                 Verdict::GiveUp(stopped) => stopped,
-                Verdict::Repeat(retry) => {
-                    match self.config.budget.withdraw(origin(), retry.price) {
-                        Some(withdrawal) => {
-                            self.withdrawal = Some(Box::new(withdrawal));
-                            self.go_on(request, failure.trigger, &retry, status, cause);
-                            return Some(retry);
-                        }
-                        None => Stopped::Budget,
+                Verdict::Repeat(retry) => match self.pay_and_begin(request, retry.price) {
+                    Ok(()) => {
+                        self.go_on(request, failure.trigger, &retry, status, cause);
+                        return Some(retry);
                     }
-                }
+                    Err(stopped) => stopped,
+                },
             },
         };
         let give_ups = &self.config.give_ups;
@@ -111,10 +115,26 @@ impl<C> Policy<C> {
             &mut self.report,
             stopped,
             request.method(),
-            &origin(),
+            &Origin::of(request),
             status,
         );
         None
+    }
+
+    /// The last guards, which take what they ask for: the price from the budget, and the body from the attempt before,
+    /// which may still be sending it and would use it up during the pause.
+    fn pay_and_begin<B: http_body::Body>(
+        &mut self,
+        request: &mut Request<ReplayBody<B>>,
+        price: Price,
+    ) -> Result<(), Stopped> {
+        let withdrawal = self.config.budget.withdraw(Origin::of(request), price);
+        let withdrawal = withdrawal.ok_or(Stopped::Budget)?;
+        if !request.body_mut().begin() {
+            return Err(Stopped::NotRepeatable);
+        }
+        self.withdrawal = Some(Box::new(withdrawal));
+        Ok(())
     }
 
     fn decide<B: http_body::Body>(
@@ -153,10 +173,15 @@ impl<C> Policy<C> {
         cause: Cause,
     ) {
         self.tally.count(trigger);
-        let attempts = self.report.update(|report| {
+        let (attempts, outcome) = self.report.update(|report| {
             report.waits.push(retry.wait);
-            report.attempts
+            (report.attempts, report.outcome)
         });
+        // The status that arrived, also where the rest of the response did not.
+        let status = match outcome {
+            Outcome::Answered(status) => Some(status),
+            _ => status,
+        };
         tracing::info!(
             method = %request.method(),
             host = Origin::of(request).host(),
@@ -216,6 +241,7 @@ where
     ) -> Option<Request<ReplayBody<B>>> {
         if mem::replace(&mut self.begun, true) {
             if let Some(withdrawal) = self.withdrawal.take() {
+                self.paid = withdrawal.cost();
                 withdrawal.spend();
             }
             self.before = self.report.update(|report| {
@@ -248,6 +274,7 @@ impl<C> Clone for Policy<C> {
             begun: self.begun,
             before: self.before,
             withdrawal: None,
+            paid: self.paid,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Over real sockets: hyper-util's client inside, and the failures only it can make.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http::Request;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, channel::Channel};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
@@ -20,6 +20,7 @@ use steadfast_retry::{
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    sync::oneshot,
 };
 use tower::{Layer as _, ServiceExt as _};
 
@@ -96,4 +97,54 @@ async fn r02_c4_lost_cut_and_refused_answers_are_repeated_byte_for_byte() {
     let requests = server.await.unwrap().unwrap();
     assert_eq!(requests.len(), 3);
     assert!(requests.iter().all(|request| *request == requests[0]));
+}
+
+/// Reads until `end` has arrived, or the peer has closed.
+async fn read_until(stream: &mut TcpStream, end: &[u8]) -> io::Result<Vec<u8>> {
+    let mut read = Vec::new();
+    while !read.ends_with(end) && stream.read_buf(&mut read).await? > 0 {}
+    Ok(read)
+}
+
+#[tokio::test]
+async fn c4_an_early_answer_breaks_the_first_upload_off_and_the_second_is_whole() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let (second_begun, begun) = oneshot::channel();
+    let server = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await?;
+        read_until(&mut first, b"abc\r\n").await?;
+        first
+            .write_all(b"HTTP/1.1 503 Early\r\ncontent-length: 0\r\n\r\n")
+            .await?;
+        let (mut second, _) = listener.accept().await?;
+        read_until(&mut second, b"abc\r\n").await?;
+        second_begun.send(()).unwrap();
+        let rest = read_until(&mut second, b"0\r\n\r\n").await?;
+        second
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+            .await?;
+        io::Result::Ok((read_until(&mut first, b"0\r\n\r\n").await?, rest))
+    });
+    let (mut sender, body) = Channel::<Bytes, Infallible>::new(8);
+    let request = Request::post(format!("http://{addr}/"))
+        .extension(OperationClass::NaturallyIdempotent)
+        .body(body)
+        .unwrap();
+    let millisecond = Duration::from_millis(1);
+    let client = RateLimitAwareRetryLayer::new()
+        .backoff(Backoff::exponential(millisecond, millisecond))
+        .layer(Client::builder(TokioExecutor::new()).build_http());
+    sender.send_data("abc".into()).await.unwrap();
+    let call = tokio::spawn(client.oneshot(request));
+    begun.await.unwrap();
+    sender.send_data("def".into()).await.unwrap();
+    drop(sender);
+
+    let response = call.await.unwrap().unwrap();
+    let report = response.extensions().get::<RetryReport>().unwrap();
+    assert_eq!((response.status().as_u16(), report.attempts), (200, 2));
+    let (first, second) = server.await.unwrap().unwrap();
+    assert_eq!(String::from_utf8_lossy(&first), "");
+    assert_eq!(String::from_utf8_lossy(&second), "3\r\ndef\r\n0\r\n\r\n");
 }

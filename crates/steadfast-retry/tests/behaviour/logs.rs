@@ -3,9 +3,11 @@
 use std::{
     fmt::{Debug, Write as _},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use steadfast_retry::RateLimitAwareRetryLayer;
+use steadfast_testing::ChunkedBody;
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -135,6 +137,24 @@ async fn a_call_without_incident_is_silent() {
     server.call(RateLimitAwareRetryLayer::new(), get()).await;
     drop(guard);
     assert_eq!(*log.lines.lock().unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r09_a_429_whose_body_hangs_is_logged_as_one() {
+    let log = Log::default();
+    let guard = tracing::subscriber::set_default(log.clone());
+    let hung = answer(429)
+        .retry_after(7)
+        .body(ChunkedBody::new(["a"]).stall());
+    let server = Server::script([hung, answer(200)]);
+    let layer = RateLimitAwareRetryLayer::new()
+        .buffer_response(1024)
+        .attempt_timeout(Duration::from_secs(5));
+    server.call(layer, get()).await;
+    drop(guard);
+    let lines = log.lines.lock().unwrap();
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].1.contains(" status=429"), "{}", lines[0].1);
 }
 
 #[test]
