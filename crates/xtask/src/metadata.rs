@@ -1,6 +1,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use serde_json::Value;
@@ -112,9 +113,19 @@ impl Package {
 
 /// The root of the workspace, wherever the command was started.
 pub(crate) fn root() -> &'static Path {
-    // This crate is `crates/xtask`, and cargo builds it anew when the checkout moves.
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.ancestors().nth(2).unwrap_or(manifest)
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        // What cargo says when it starts this program, not when it built it: checkouts that share a target directory
+        // share the program as well.
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+            .unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        // This crate is `crates/xtask`.
+        Path::new(&manifest)
+            .ancestors()
+            .nth(2)
+            .unwrap_or(Path::new("."))
+            .to_owned()
+    });
+    &ROOT
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> Result<&'v str, Failure> {
