@@ -45,7 +45,12 @@ pin_project! {
 enum End<E> {
     Nothing,
     Trailers(Box<HeaderMap>),
-    Error(E),
+    /// Held back for one poll: a server that meets the error before it has flushed what came before drops all of it,
+    /// and its client sees no answer at all.
+    Error {
+        error: E,
+        held_back: bool,
+    },
 }
 
 impl<B: http_body::Body> Body<B> {
@@ -78,7 +83,11 @@ impl<B: http_body::Body> Body<B> {
     /// A body that yields these bytes and then fails with `error`.
     #[must_use]
     pub const fn failing(bytes: Bytes, error: B::Error) -> Self {
-        Self::held(bytes, End::Error(error))
+        let end = End::Error {
+            error,
+            held_back: false,
+        };
+        Self::held(bytes, end)
     }
 
     /// A body of these bytes followed by `rest`.
@@ -101,7 +110,7 @@ impl<B: http_body::Body> Body<B> {
         matches!(
             self.kind,
             Kind::Held {
-                end: End::Error(_),
+                end: End::Error { .. },
                 ..
             }
         )
@@ -134,10 +143,16 @@ impl<B: http_body::Body> http_body::Body for Body<B> {
                 if !bytes.is_empty() {
                     return Poll::Ready(Some(Ok(Frame::data(mem::take(bytes)))));
                 }
+                if let End::Error { held_back, .. } = end
+                    && !mem::replace(held_back, true)
+                {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 Poll::Ready(match mem::replace(end, End::Nothing) {
                     End::Nothing => None,
                     End::Trailers(trailers) => Some(Ok(Frame::trailers(*trailers))),
-                    End::Error(error) => Some(Err(error)),
+                    End::Error { error, .. } => Some(Err(error)),
                 })
             }
             KindProj::Prefixed { bytes, rest } => {
@@ -162,7 +177,7 @@ impl<B: http_body::Body> http_body::Body for Body<B> {
             Kind::Inner { body } => body.size_hint(),
             Kind::Held {
                 bytes,
-                end: End::Error(_),
+                end: End::Error { .. },
             } => at_least(bytes.len() as u64),
             Kind::Held { bytes, .. } => SizeHint::with_exact(bytes.len() as u64),
             Kind::Prefixed { bytes, rest } => after(bytes.len() as u64, &rest.size_hint()),
@@ -192,7 +207,7 @@ impl<E> End<E> {
         match self {
             Self::Nothing => "nothing",
             Self::Trailers(_) => "trailers",
-            Self::Error(_) => "error",
+            Self::Error { .. } => "error",
         }
     }
 }
@@ -265,6 +280,19 @@ mod tests {
         assert!(!body.is_end_stream());
         assert_eq!(body.frame().await.unwrap().unwrap_err().to_string(), "cut");
         assert!(body.frame().await.is_none());
+    }
+
+    #[test]
+    fn an_error_lets_what_came_before_be_flushed() {
+        let body =
+            Body::<http_body_util::Limited<Full<Bytes>>>::failing("abc".into(), "cut".into());
+        let mut body = task::spawn(body);
+        let frame = assert_ready!(body.enter(|cx, body| body.poll_frame(cx)));
+        assert_eq!(frame.unwrap().unwrap().into_data().unwrap(), "abc");
+        assert_pending!(body.enter(|cx, body| body.poll_frame(cx)));
+        assert!(body.is_woken());
+        let error = assert_ready!(body.enter(|cx, body| body.poll_frame(cx)));
+        assert_eq!(error.unwrap().unwrap_err().to_string(), "cut");
     }
 
     #[tokio::test]
