@@ -5,54 +5,54 @@
 //!
 //! # idempotency-key-missing
 //!
-//! 400. The endpoint requires an `Idempotency-Key`. Nothing was done.
+//! Status 400. The endpoint requires an `Idempotency-Key`. Nothing was done.
 //!
 //! # idempotency-key-invalid
 //!
-//! 400. The key breaks the API's rules, is empty, or stands there more than once. Nothing was done. A client-side layer
+//! Status 400. The key breaks the API's rules, is empty, or stands there more than once. Nothing was done. A client-side layer
 //! answers the same for a key that it would not send.
 //!
 //! # idempotency-key-reuse
 //!
-//! 422, or 400 where it is configured. The key was used with a different request. A new call needs a new key.
+//! Status 422, or 400 where it is configured. The key was used with a different request. A new call needs a new key.
 //!
 //! # idempotency-in-progress
 //!
-//! 409 with `Retry-After`. The call is running. Repeat the same request with the same key after that time.
+//! Status 409 with `Retry-After`. The call is running. Repeat the same request with the same key after that time.
 //!
 //! # idempotency-result-unavailable
 //!
-//! 409. The operation was done, and its answer was not kept: `reason` says why (`too_large`, `streamed`, `body_error`,
+//! Status 409. The operation was done, and its answer was not kept: `reason` says why (`too_large`, `streamed`, `body_error`,
 //! `not_saved`), `original_status` what was answered. A repeat does not run it again.
 //!
 //! # idempotency-outcome-unknown
 //!
-//! 409. An earlier run failed without saying whether it had its effect. Look for the effect before making a new call.
+//! Status 409. An earlier run failed without saying whether it had its effect. Look for the effect before making a new call.
 //!
 //! # idempotency-body-too-large
 //!
-//! 413. The request is longer than what the server reads for the comparison of repeats. Nothing was done.
+//! Status 413. The request is longer than what the server reads for the comparison of repeats. Nothing was done.
 //!
 //! # idempotency-request-invalid
 //!
-//! 400. The request's body ended early or broke its framing. Nothing was done.
+//! Status 400. The request's body ended early or broke its framing. Nothing was done.
 //!
 //! # idempotency-store-unavailable
 //!
-//! 503 with `Retry-After`. The server cannot tell whether the call is a repeat, and so did nothing.
+//! Status 503 with `Retry-After`. The server cannot tell whether the call is a repeat, and so did nothing.
 //!
 //! # idempotency-store-full
 //!
-//! 503 with `Retry-After`. There is no room for a new key. Known keys are still answered.
+//! Status 503 with `Retry-After`. There is no room for a new key. Known keys are still answered.
 //!
 //! # idempotency-record-unreadable
 //!
-//! 503. The stored answer was written by another version of the server. Nothing was done.
+//! Status 503. The stored answer was written by another version of the server. Nothing was done.
 //!
 //! # attempt-timeout
 //!
-//! 504, made on the client's side: the last attempt of a call was not answered in time. The server may have acted.
+//! Status 504, made on the client's side: the last attempt of a call was not answered in time. The server may have acted.
 //!
 //! # deadline-passed
 //!
-//! 504, made on the client's side: the deadline of the whole call ended its last attempt. The server may have acted.
+//! Status 504, made on the client's side: the deadline of the whole call ended its last attempt. The server may have acted.
