@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     convert::Infallible,
-    future::{Ready, ready},
+    future::ready,
     sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
@@ -17,19 +17,16 @@ use steadfast_core::{
 };
 use steadfast_headers::{IdempotencyKey, KeyRules};
 use steadfast_idempotency::{IdempotencyKeyLayer, KeyKind, KeyRejection};
-use tower::{Layer as _, Service, ServiceExt as _, service_fn, util::ServiceFn};
+use tower::{Layer as _, Service, ServiceExt as _, service_fn, util::BoxCloneSyncService};
 
 type Sent = Arc<Mutex<Vec<Request<()>>>>;
+type Network = BoxCloneSyncService<Request<()>, Response<Empty<Bytes>>, Infallible>;
 type Answer = Response<Body<Empty<Bytes>>>;
 
 /// What reaches the network.
-fn network(
-    sent: &Sent,
-) -> ServiceFn<
-    impl FnMut(Request<()>) -> Ready<Result<Response<Empty<Bytes>>, Infallible>> + Clone + use<>,
-> {
+fn network(sent: &Sent) -> Network {
     let sent = Arc::clone(sent);
-    service_fn(move |request: Request<()>| {
+    BoxCloneSyncService::new(service_fn(move |request: Request<()>| {
         let replayed = request.headers().get("x-replayed").cloned();
         sent.lock().unwrap().push(request);
         let mut response = Response::new(Empty::new());
@@ -39,7 +36,7 @@ fn network(
                 .insert("idempotent-replayed", replayed);
         }
         ready(Ok(response))
-    })
+    }))
 }
 
 async fn call(layer: &IdempotencyKeyLayer, request: Request<()>) -> (Option<Request<()>>, Answer) {
