@@ -143,19 +143,22 @@ impl MemoryStore {
         Claimed::Won(Won::new(fence))
     }
 
-    /// There was no room: removes what has expired anywhere, and tries once more.
+    /// There was no room: removes what has expired anywhere, until there is room or nothing expired is left. What went
+    /// first may all have been other tenants'.
     fn claim_when_full(&self, claim: &Claim, now: Instant) -> Claimed {
-        if self.sweep(now, SHARDS) == 0 {
-            return Claimed::Full;
-        }
-        let mut shard = self.shard(&claim.id);
-        // Another claim may have come between.
-        if let Found::Live(claimed) = shard.find(claim, now) {
-            return claimed;
-        }
-        if !shard.contains(&claim.id) && !self.shared.room.take_entry(&claim.id) {
-            return Claimed::Full;
-        }
+        let mut shard = loop {
+            if self.sweep(now, SHARDS) == 0 {
+                return Claimed::Full;
+            }
+            let shard = self.shard(&claim.id);
+            // Another claim may have come between.
+            if let Found::Live(claimed) = shard.find(claim, now) {
+                return claimed;
+            }
+            if shard.contains(&claim.id) || self.shared.room.take_entry(&claim.id) {
+                break shard;
+            }
+        };
         let fence = self.shared.fence.fetch_add(1, Ordering::Relaxed) + 1;
         if shard.contains(&claim.id) {
             shard.take_over(claim, fence, now, &self.shared.room);
