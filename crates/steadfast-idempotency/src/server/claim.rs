@@ -22,14 +22,16 @@ pub(super) enum Admission {
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_millis(250);
 
-/// How often a claim that was lost to a record which then was gone is tried.
-const VANISHED_TRIES: u32 = 3;
+/// How often a claim that came to nothing, through a record that was gone or an answer that came too late, is tried.
+const TRIES: u32 = 3;
 
 /// What one claim came to.
 enum Answer {
     Final(Admission),
     /// The same call runs elsewhere.
     Running,
+    /// Won, but the answer took longer than the lease: somebody else may have the key by now.
+    Late,
     /// Lost to a record that is gone.
     Vanished,
 }
@@ -43,7 +45,7 @@ impl<St: Store> Owner<St> {
         let wait = self.config.timing.wait();
         let mut give_up = None;
         let mut pause = FIRST_LOOK;
-        let mut vanished = 0;
+        let mut failed = 0;
         loop {
             arm.arm();
             let answer = self.try_claim(fingerprint).await;
@@ -52,7 +54,7 @@ impl<St: Store> Owner<St> {
             }
             match answer {
                 Answer::Final(admission) => return admission,
-                Answer::Vanished if vanished + 1 < VANISHED_TRIES => vanished += 1,
+                Answer::Late | Answer::Vanished if failed + 1 < TRIES => failed += 1,
                 Answer::Running if !wait.is_zero() => {
                     let now = Instant::now();
                     let left = give_up
@@ -63,6 +65,10 @@ impl<St: Store> Owner<St> {
                     }
                     sleep(pause.min(left)).await;
                     pause = pause.saturating_mul(2).min(LAST_LOOK);
+                }
+                Answer::Late => {
+                    self.release_soon();
+                    return Admission::Refuse(Rejection::InProgress);
                 }
                 Answer::Running | Answer::Vanished => {
                     return Admission::Refuse(Rejection::InProgress);
@@ -87,7 +93,13 @@ impl<St: Store> Owner<St> {
         };
         let same = |of: Fingerprint| of == fingerprint;
         Answer::Final(match claimed {
-            Claimed::Won(won) => Admission::Run(Lease::new(won.fence, claimed_at, timing.lease())),
+            Claimed::Won(won) => {
+                let lease = Lease::new(won.fence, claimed_at, timing.lease());
+                if lease.is_lost() {
+                    return Answer::Late;
+                }
+                Admission::Run(lease)
+            }
             Claimed::Running { fingerprint } if same(fingerprint) => return Answer::Running,
             Claimed::Vanished => return Answer::Vanished,
             Claimed::Completed {
@@ -120,7 +132,13 @@ impl<St: Store> Owner<St> {
         if self.config.run_without_store {
             return Admission::RunUnprotected;
         }
-        // The claim may have arrived all the same. Nobody will run under it, so nobody should wait for its lease.
+        // The claim may have arrived all the same.
+        self.release_soon();
+        Admission::Refuse(Rejection::StoreUnavailable)
+    }
+
+    /// Gives a claim up under which nobody will run, so that nobody waits for its lease.
+    fn release_soon(&self) {
         let owner = self.clone();
         self.config.tracker.spawn(async move {
             let released = owner.step(owner.store.release(owner.id, owner.token)).await;
@@ -131,6 +149,5 @@ impl<St: Store> Owner<St> {
                 );
             }
         });
-        Admission::Refuse(Rejection::StoreUnavailable)
     }
 }

@@ -48,6 +48,12 @@ impl Lease {
         nanos(self.claimed_at.elapsed()) >= self.sure_for.load(Ordering::Relaxed)
     }
 
+    /// When the renewal that is known to have succeeded was sent, or the claim.
+    fn renewed_at(&self, lease: Duration) -> Instant {
+        let sure_for = Duration::from_nanos(self.sure_for.load(Ordering::Relaxed));
+        self.claimed_at + sure_for.saturating_sub(lease)
+    }
+
     fn prolong(&self, until: Instant) {
         let sure_for = nanos(until.duration_since(self.claimed_at));
         self.sure_for.store(sure_for, Ordering::Relaxed);
@@ -97,6 +103,22 @@ impl<St: Store> Owner<St> {
             }
             if stale {
                 return pending().await;
+            }
+        }
+    }
+
+    /// Renews the lease for as long as it is polled, while the claim is being ended. A renewal that arrives after the
+    /// end is refused, which is no loss: nothing is told.
+    pub(super) async fn renew_quietly(&self, lease: &Lease) -> Infallible {
+        let timing = &self.config.timing;
+        let mut due = lease.renewed_at(timing.lease()) + timing.renewal();
+        loop {
+            sleep_until(due).await;
+            let sent = Instant::now();
+            due = sent + timing.renewal();
+            let limit = timing.timeout().min(timing.renewal());
+            if let Ok(Ok(Settled::Applied)) = timeout(limit, self.renew()).await {
+                lease.prolong(sent + timing.lease());
             }
         }
     }

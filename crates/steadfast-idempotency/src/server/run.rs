@@ -36,15 +36,15 @@ impl<St: Store> Owner<St> {
         let (head, body) = match renewing(renewal.as_mut(), handled).await {
             Ok(Ok(response)) => response.into_parts(),
             Ok(Err(ServiceError::NotReady(error))) => {
-                self.settle(End::Release).await;
+                self.settle(lease, End::Release).await;
                 return Err(error);
             }
             Ok(Err(ServiceError::Called(error))) => {
-                self.settle(self.end_of_crash()).await;
+                self.settle(lease, self.end_of_crash()).await;
                 return Err(error);
             }
             Err(panic) => {
-                self.settle(self.end_of_crash()).await;
+                self.settle(lease, self.end_of_crash()).await;
                 resume_unwind(panic)
             }
         };
@@ -52,28 +52,29 @@ impl<St: Store> Owner<St> {
             Ok(disposal) => disposal,
             // What the answer means is not known: it may be that of an operation that was done.
             Err(panic) => {
-                self.settle(End::Hold).await;
+                self.settle(lease, End::Hold).await;
                 resume_unwind(panic)
             }
         };
         let end = match disposal {
             Disposal::End(end) => end,
-            Disposal::Keep => return Ok(self.keep(renewal, head, body).await),
+            Disposal::Keep => return Ok(self.keep(lease, renewal, head, body).await),
         };
-        self.settle(end).await;
+        self.settle(lease, end).await;
         Ok(Response::from_parts(head, Body::inner(body)))
     }
 
     /// Reads the body and stores the answer, or remembers why it could not be stored (rows 18, 24 and 26).
     async fn keep<B: http_body::Body>(
         &self,
+        lease: &Lease,
         renewal: Pin<&mut impl Future<Output = Infallible>>,
         head: response::Parts,
         body: B,
     ) -> Response<Body<B>> {
-        let reading =
-            AssertUnwindSafe(read_capped(body, self.config.max_stored_body)).catch_unwind();
-        let reading = pin!(reading);
+        // The first look at the body belongs to it as much as the others: any of them may panic.
+        let reading = async { read_capped(body, self.config.max_stored_body).await };
+        let reading = pin!(AssertUnwindSafe(reading).catch_unwind());
         let done = |reason| {
             End::Tombstone(Tombstone {
                 status: head.status.as_u16(),
@@ -83,7 +84,7 @@ impl<St: Store> Owner<St> {
         let read = match renewing(renewal, reading).await {
             Ok(read) => read,
             Err(panic) => {
-                self.settle(done(TombstoneReason::BodyError)).await;
+                self.settle(lease, done(TombstoneReason::BodyError)).await;
                 resume_unwind(panic)
             }
         };
@@ -100,7 +101,7 @@ impl<St: Store> Owner<St> {
                 }
             }
         };
-        self.settle(end).await;
+        self.settle(lease, end).await;
         Response::from_parts(head, read.into_body())
     }
 
@@ -147,7 +148,7 @@ impl<E> ServiceError<E> {
 }
 
 /// Polls `work`, and renews the lease whenever it is due.
-async fn renewing<F: Future>(
+pub(super) async fn renewing<F: Future>(
     renewal: Pin<&mut impl Future<Output = Infallible>>,
     work: Pin<&mut F>,
 ) -> F::Output {

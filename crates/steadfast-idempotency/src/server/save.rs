@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use tokio::time::{Instant, sleep};
 
-use super::owner::Owner;
+use super::{lease::Lease, owner::Owner, run::renewing};
 use crate::store::{Record, Settled, Store, Tombstone, TombstoneReason};
 
 /// How a claim ends.
@@ -24,8 +24,12 @@ const SAVES_BEFORE_TOMBSTONE: u32 = 5;
 
 impl<St: Store> Owner<St> {
     /// Ends the claim. Whatever fails here, the claim is never freed by it: a second run would be a second effect.
-    pub(super) async fn settle(&self, end: End) {
-        let unsaved = match self.try_settle(&end).await {
+    ///
+    /// The lease is renewed meanwhile: a step may take as long as the lease.
+    pub(super) async fn settle(&self, lease: &Lease, end: End) {
+        let renewal = pin!(self.renew_quietly(lease));
+        let settling = pin!(self.try_settle(&end));
+        let unsaved = match renewing(renewal, settling).await {
             Saved::Yes => return,
             Saved::Stale => {
                 tracing::warn!(event = "lease_lost", key = %self.key, "another owner has the idempotency key");
@@ -37,11 +41,19 @@ impl<St: Store> Owner<St> {
         // A release that fails frees the key late, when the lease is over, and that is all.
         if !matches!(unsaved, End::Release) {
             let owner = self.clone();
-            self.config.tracker.spawn(owner.save_later(unsaved));
+            self.config
+                .tracker
+                .spawn(owner.save_later(lease.clone(), unsaved));
         }
     }
 
-    async fn save_later(self, mut end: End) {
+    async fn save_later(self, lease: Lease, end: End) {
+        let renewal = pin!(self.renew_quietly(&lease));
+        let saving = pin!(self.save_repeatedly(end));
+        renewing(renewal, saving).await;
+    }
+
+    async fn save_repeatedly(&self, mut end: End) {
         let give_up = Instant::now() + self.config.timing.ttl();
         let longest = self.config.timing.renewal();
         let mut pause = FIRST_PAUSE.min(longest);
@@ -79,7 +91,11 @@ impl<St: Store> Owner<St> {
             Ok(Settled::Applied) => Saved::Yes,
             Ok(Settled::Stale) => Saved::Stale,
             // What does not fit is done all the same.
-            Ok(Settled::NoRoom) => Box::pin(self.try_settle(&end.clone().without_answer())).await,
+            Ok(Settled::NoRoom) if matches!(end, End::Complete { .. }) => {
+                Box::pin(self.try_settle(&end.clone().without_answer())).await
+            }
+            // No other step takes room, whatever the store says.
+            Ok(Settled::NoRoom) => Saved::No(end.clone()),
             Err(error) => {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,

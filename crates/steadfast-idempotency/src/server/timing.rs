@@ -43,6 +43,8 @@ impl Timing {
     /// The lease bounds how long a key stays blocked when the process that runs it is killed. It is renewed every third
     /// of it while the handler runs, so it need not be as long as the handler takes.
     ///
+    /// Spans over a hundred years count as a hundred years.
+    ///
     /// # Errors
     ///
     /// When the ttl is zero, the lease is under 3 ms, or the lease is longer than the ttl.
@@ -57,8 +59,8 @@ impl Timing {
             return Err(TimingError::LeaseOverTtl);
         }
         Ok(Self {
-            lease,
-            ttl,
+            lease: within_a_century(lease),
+            ttl: within_a_century(ttl),
             wait_for: Duration::ZERO,
             store_timeout: Duration::from_secs(2),
         })
@@ -70,10 +72,10 @@ impl Timing {
     ///
     /// When the wait is longer than the lease.
     pub const fn wait_for(mut self, wait: Duration) -> Result<Self, TimingError> {
-        if wait.as_nanos() > self.lease.as_nanos() {
+        if within_a_century(wait).as_nanos() > self.lease.as_nanos() {
             return Err(TimingError::WaitOverLease);
         }
-        self.wait_for = wait;
+        self.wait_for = within_a_century(wait);
         Ok(self)
     }
 
@@ -120,6 +122,16 @@ impl Default for Timing {
             wait_for: Duration::ZERO,
             store_timeout: Duration::from_secs(2),
         }
+    }
+}
+
+/// A span that can be added to any instant.
+const fn within_a_century(span: Duration) -> Duration {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    if span.as_nanos() > CENTURY.as_nanos() {
+        CENTURY
+    } else {
+        span
     }
 }
 
