@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::invocation::{Failure, Invocation};
 
-pub(crate) const PACKAGE: &str = "steadfast-bench";
+const PACKAGE: &str = "steadfast-bench";
 
 /// Criterion measures every benchmark for seconds, and there are many.
 const LIMIT: Duration = Duration::from_secs(3 * 60 * 60);

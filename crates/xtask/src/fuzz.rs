@@ -3,7 +3,6 @@ use std::{path::Path, time::Duration};
 use crate::{
     invocation::{Failure, Invocation},
     metadata::{Metadata, Package, root},
-    step::Plan,
 };
 
 const MANIFEST: &str = "fuzz/Cargo.toml";
@@ -25,11 +24,11 @@ const SMOKE: Duration = Duration::from_secs(10);
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// Builds the fuzz targets and fuzzes each for a few seconds.
-pub(crate) fn smoke(_: &Metadata) -> Result<Plan, Failure> {
+pub(crate) fn smoke(_: &Metadata) -> Result<Vec<Invocation>, Failure> {
     let metadata = Metadata::load_other(MANIFEST)?;
     let host = host()?;
     let scratch = metadata.target_directory.join("smoke");
-    Ok(Plan::Run(smoke_plan(&metadata.packages, &host, &scratch)))
+    Ok(smoke_plan(&metadata.packages, &host, &scratch))
 }
 
 fn smoke_plan(packages: &[Package], host: &str, scratch: &Path) -> Vec<Invocation> {

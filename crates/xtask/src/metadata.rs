@@ -64,11 +64,6 @@ impl Metadata {
     pub(crate) fn publishable(&self) -> impl Iterator<Item = &Package> {
         self.packages.iter().filter(|package| package.publishable)
     }
-
-    /// The member of this name.
-    pub(crate) fn package(&self, name: &str) -> Option<&Package> {
-        self.packages.iter().find(|package| package.name == name)
-    }
 }
 
 impl Package {
@@ -211,9 +206,7 @@ mod tests {
     #[test]
     fn targets_are_found_by_their_kind() {
         let metadata = Metadata::parse(SAMPLE).expect("the sample is whole");
-        let bench = metadata
-            .package("steadfast-bench")
-            .expect("it is in the sample");
+        let bench = &metadata.packages[0];
         assert_eq!(
             bench.targets_of_kind("bench").collect::<Vec<_>>(),
             ["layers", "stack"]

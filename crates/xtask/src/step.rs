@@ -13,23 +13,8 @@ pub(crate) struct Step {
     pub(crate) about: &'static str,
     /// What must be installed beside cargo and rustc.
     pub(crate) tools: &'static [&'static Tool],
-    pub(crate) plan: fn(&Metadata) -> Result<Plan, Failure>,
-}
-
-/// What a step comes to in this workspace, on this machine.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
-    Run(Vec<Invocation>),
-    /// There is nothing to run, for this reason.
-    Skip(String),
-}
-
-/// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Failed,
-    Passed,
-    Skipped,
+    /// The commands that the step comes to in this workspace, on this machine.
+    pub(crate) plan: fn(&Metadata) -> Result<Vec<Invocation>, Failure>,
 }
 
 /// Runs the steps one after the other, stops at the first that fails, and prints the times of all that ran.
@@ -42,15 +27,11 @@ pub(crate) fn run_all<'s>(
     for step in steps {
         println!("\n==> {}: {}", step.name, step.about);
         let stopwatch = Stopwatch::start();
-        let ended = run(step, metadata);
+        let ended =
+            (step.plan)(metadata).and_then(|plan| plan.iter().try_for_each(Invocation::run));
         let elapsed = stopwatch.elapsed();
-        let outcome = *ended.as_ref().unwrap_or(&Outcome::Failed);
-        println!(
-            "<== {}: {} in {}",
-            step.name,
-            outcome.word(),
-            seconds(elapsed)
-        );
+        let outcome = if ended.is_ok() { "ok" } else { "FAILED" };
+        println!("<== {}: {outcome} in {}", step.name, seconds(elapsed));
         rows.push((step.name, outcome, elapsed));
         if let Err(failure) = ended {
             result = Err(failure.in_step(step.name));
@@ -61,20 +42,7 @@ pub(crate) fn run_all<'s>(
     result
 }
 
-fn run(step: &Step, metadata: &Metadata) -> Result<Outcome, Failure> {
-    match (step.plan)(metadata)? {
-        Plan::Run(invocations) => {
-            invocations.iter().try_for_each(Invocation::run)?;
-            Ok(Outcome::Passed)
-        }
-        Plan::Skip(reason) => {
-            println!("skipped: {reason}");
-            Ok(Outcome::Skipped)
-        }
-    }
-}
-
-fn table(rows: &[(&str, Outcome, Duration)]) -> String {
+fn table(rows: &[(&str, &str, Duration)]) -> String {
     let total = rows.iter().map(|&(_, _, elapsed)| elapsed).sum();
     let width = rows
         .iter()
@@ -83,14 +51,11 @@ fn table(rows: &[(&str, Outcome, Duration)]) -> String {
         .unwrap_or(0)
         .max("total".len());
     let mut table = String::new();
-    let cells = rows
-        .iter()
-        .map(|&(name, outcome, elapsed)| (name, outcome.word(), elapsed));
-    for (name, outcome, elapsed) in cells.chain([("total", "", total)]) {
+    for (name, outcome, elapsed) in rows.iter().copied().chain([("total", "", total)]) {
         // Writing to a `String` cannot fail.
         let _ = writeln!(
             table,
-            "{name:<width$}  {outcome:<7}  {:>8}",
+            "{name:<width$}  {outcome:<6}  {:>8}",
             seconds(elapsed)
         );
     }
@@ -99,16 +64,6 @@ fn table(rows: &[(&str, Outcome, Duration)]) -> String {
 
 fn seconds(elapsed: Duration) -> String {
     format!("{:.1} s", elapsed.as_secs_f64())
-}
-
-impl Outcome {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Failed => "FAILED",
-            Self::Passed => "ok",
-            Self::Skipped => "skipped",
-        }
-    }
 }
 
 /// Measures how long a command takes.
@@ -138,15 +93,15 @@ mod tests {
     #[test]
     fn the_table_has_a_row_for_each_step_and_the_total() {
         let rows = [
-            ("fmt", Outcome::Passed, Duration::from_millis(1_250)),
-            ("fuzz-smoke", Outcome::Skipped, Duration::ZERO),
-            ("doc", Outcome::Failed, Duration::from_secs(100)),
+            ("fmt", "ok", Duration::from_millis(1_250)),
+            ("features", "ok", Duration::ZERO),
+            ("doc", "FAILED", Duration::from_secs(100)),
         ];
         let expected = "\
-fmt         ok          1.2 s
-fuzz-smoke  skipped     0.0 s
-doc         FAILED    100.0 s
-total                 101.2 s
+fmt       ok         1.2 s
+features  ok         0.0 s
+doc       FAILED   100.0 s
+total              101.2 s
 ";
         assert_eq!(table(&rows), expected);
     }
@@ -160,7 +115,10 @@ total                 101.2 s
 
     #[test]
     fn a_failed_step_ends_the_run_and_is_named_with_its_command() {
-        const fn step(name: &'static str, plan: fn(&Metadata) -> Result<Plan, Failure>) -> Step {
+        const fn step(
+            name: &'static str,
+            plan: fn(&Metadata) -> Result<Vec<Invocation>, Failure>,
+        ) -> Step {
             Step {
                 name,
                 about: "",
@@ -169,12 +127,10 @@ total                 101.2 s
             }
         }
         let steps = [
-            step("first", |_| {
-                Ok(Plan::Run(vec![Invocation::new("cargo --version")]))
-            }),
-            step("second", |_| Ok(Plan::Skip("nothing to do".to_owned()))),
+            step("first", |_| Ok(vec![Invocation::new("cargo --version")])),
+            step("second", |_| Ok(vec![])),
             step("third", |_| {
-                Ok(Plan::Run(vec![Invocation::new("cargo no-such-command")]))
+                Ok(vec![Invocation::new("cargo no-such-command")])
             }),
             step("fourth", |_| {
                 panic!("a step after the failed one was planned")

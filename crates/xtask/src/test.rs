@@ -1,10 +1,15 @@
+use std::time::Duration;
+
 use crate::{
-    bench, features, fuzz,
+    features, fuzz,
     invocation::{Failure, Invocation},
     metadata::{Metadata, Package},
-    step::{self, Plan, Step},
+    step::{self, Step},
     tool::{self, CLIPPY, CXX, DENY, NEXTEST, RUSTFMT, Tool},
 };
+
+/// The quickstart is built by then and takes seconds; one that hangs is a finding.
+const QUICKSTART_LIMIT: Duration = Duration::from_secs(3 * 60);
 
 /// The steps, the quick ones and those that most often fail first.
 pub(crate) static STEPS: &[Step] = &[
@@ -44,7 +49,7 @@ pub(crate) static STEPS: &[Step] = &[
         tools: &[],
         plan: |_| {
             let doc = Invocation::new("cargo doc --workspace --no-deps --all-features");
-            Ok(Plan::Run(vec![doc.env("RUSTDOCFLAGS", "-Dwarnings")]))
+            Ok(vec![doc.env("RUSTDOCFLAGS", "-Dwarnings")])
         },
     },
     Step {
@@ -57,23 +62,27 @@ pub(crate) static STEPS: &[Step] = &[
         name: "features",
         about: "each published crate alone, with no feature, each one, and all",
         tools: &[&CLIPPY],
-        plan: |metadata| {
-            Ok(Plan::Run(
-                metadata.publishable().flat_map(each_feature).collect(),
-            ))
-        },
+        plan: |metadata| Ok(metadata.publishable().flat_map(each_feature).collect()),
     },
     Step {
         name: "examples",
         about: "the examples build, the quickstart runs",
         tools: &[],
-        plan: |_| plain(&["cargo build --examples", "cargo run --example quickstart"]),
+        plan: |_| {
+            let quickstart = Invocation::new("cargo run --example quickstart");
+            Ok(vec![
+                Invocation::new("cargo build --examples"),
+                quickstart.limit(QUICKSTART_LIMIT),
+            ])
+        },
     },
     Step {
         name: "benches",
         about: "each benchmark runs once, unmeasured",
         tools: &[],
-        plan: benches,
+        // Criterion runs each benchmark once when cargo starts it as a test. The whole workspace is named, since its
+        // dependencies are built by then; the benchmarks of one package alone would need them built anew.
+        plan: |_| plain(&["cargo test --workspace --all-features --bench *"]),
     },
     Step {
         name: "package",
@@ -106,10 +115,8 @@ pub(crate) fn run(only: &[&str]) -> Result<(), Failure> {
 }
 
 /// A step of fixed command lines.
-fn plain(lines: &[&str]) -> Result<Plan, Failure> {
-    Ok(Plan::Run(
-        lines.iter().map(|line| Invocation::new(line)).collect(),
-    ))
+fn plain(lines: &[&str]) -> Result<Vec<Invocation>, Failure> {
+    Ok(lines.iter().map(|line| Invocation::new(line)).collect())
 }
 
 /// The crate as its users build it: nothing else in the workspace turns its features on.
@@ -127,28 +134,10 @@ fn each_feature(package: &Package) -> impl Iterator<Item = Invocation> {
     })
 }
 
-fn benches(metadata: &Metadata) -> Result<Plan, Failure> {
-    let bench = metadata
-        .package(bench::PACKAGE)
-        .ok_or_else(|| Failure::new("steadfast-bench is not a member"))?;
-    if bench.targets_of_kind("bench").next().is_none() {
-        return Ok(Plan::Skip(format!(
-            "{} has no benchmark yet",
-            bench::PACKAGE
-        )));
-    }
-    // Criterion runs each benchmark once when cargo starts it as a test.
-    let test = Invocation::new("cargo test --benches --all-features --package").arg(bench::PACKAGE);
-    Ok(Plan::Run(vec![test]))
-}
-
-fn package(metadata: &Metadata) -> Result<Plan, Failure> {
+fn package(metadata: &Metadata) -> Result<Vec<Invocation>, Failure> {
     let package = Invocation::new("cargo package --no-verify --allow-dirty");
-    Ok(Plan::Run(vec![
-        metadata.publishable().fold(package, |package, member| {
-            package.arg("--package").arg(&member.name)
-        }),
-    ]))
+    let add = |package: Invocation, member: &Package| package.arg("--package").arg(&member.name);
+    Ok(vec![metadata.publishable().fold(package, add)])
 }
 
 /// Prints the steps.
