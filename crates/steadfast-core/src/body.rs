@@ -45,6 +45,8 @@ pin_project! {
 enum End<E> {
     Nothing,
     Trailers(Box<HeaderMap>),
+    /// Trailers of a body that does not say how long it is.
+    LateTrailers(Box<HeaderMap>),
     /// Held back for one poll: a server that meets the error before it has flushed what came before drops all of it,
     /// and its client sees no answer at all.
     Error {
@@ -78,6 +80,15 @@ impl<B: http_body::Body> Body<B> {
     pub fn with_trailers(bytes: Bytes, trailers: Option<HeaderMap>) -> Self {
         let end = trailers.map_or(End::Nothing, |trailers| End::Trailers(Box::new(trailers)));
         Self::held(bytes, end)
+    }
+
+    /// A body of these bytes and these trailers that does not announce its length.
+    ///
+    /// HTTP/1 can send trailers only behind a body whose length was not announced: a body that had none before it was
+    /// read into memory must not get one.
+    #[must_use]
+    pub fn with_late_trailers(bytes: Bytes, trailers: HeaderMap) -> Self {
+        Self::held(bytes, End::LateTrailers(Box::new(trailers)))
     }
 
     /// A body that yields these bytes and then fails with `error`.
@@ -151,7 +162,9 @@ impl<B: http_body::Body> http_body::Body for Body<B> {
                 }
                 Poll::Ready(match mem::replace(end, End::Nothing) {
                     End::Nothing => None,
-                    End::Trailers(trailers) => Some(Ok(Frame::trailers(*trailers))),
+                    End::Trailers(trailers) | End::LateTrailers(trailers) => {
+                        Some(Ok(Frame::trailers(*trailers)))
+                    }
                     End::Error { error, .. } => Some(Err(error)),
                 })
             }
@@ -177,7 +190,7 @@ impl<B: http_body::Body> http_body::Body for Body<B> {
             Kind::Inner { body } => body.size_hint(),
             Kind::Held {
                 bytes,
-                end: End::Error { .. },
+                end: End::Error { .. } | End::LateTrailers(_),
             } => at_least(bytes.len() as u64),
             Kind::Held { bytes, .. } => SizeHint::with_exact(bytes.len() as u64),
             Kind::Prefixed { bytes, rest } => after(bytes.len() as u64, &rest.size_hint()),
@@ -206,7 +219,7 @@ impl<E> End<E> {
     const fn name(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
-            Self::Trailers(_) => "trailers",
+            Self::Trailers(_) | Self::LateTrailers(_) => "trailers",
             Self::Error { .. } => "error",
         }
     }
@@ -261,6 +274,16 @@ mod tests {
         let body = Body::<Empty<Bytes>>::with_trailers("abc".into(), Some(trailers()));
         assert_eq!(body.size_hint().exact(), Some(3));
         assert!(!body.is_end_stream());
+        let collected = body.collect().await.unwrap();
+        assert_eq!(collected.trailers(), Some(&trailers()));
+        assert_eq!(collected.to_bytes(), "abc");
+    }
+
+    #[tokio::test]
+    async fn late_trailers_come_behind_a_body_of_no_announced_length() {
+        let body = Body::<Empty<Bytes>>::with_late_trailers("abc".into(), trailers());
+        assert_eq!(body.size_hint().exact(), None);
+        assert_eq!(body.size_hint().lower(), 3);
         let collected = body.collect().await.unwrap();
         assert_eq!(collected.trailers(), Some(&trailers()));
         assert_eq!(collected.to_bytes(), "abc");

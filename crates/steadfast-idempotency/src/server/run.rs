@@ -73,7 +73,11 @@ impl<St: Store> Owner<St> {
         body: B,
     ) -> Response<Body<B>> {
         // The first look at the body belongs to it as much as the others: any of them may panic.
-        let reading = async { read_capped(body, self.config.max_stored_body).await };
+        let reading = async {
+            let announced = body.size_hint().exact().is_some();
+            let read = read_capped(body, self.config.max_stored_body).await;
+            (read, announced)
+        };
         let reading = pin!(AssertUnwindSafe(reading).catch_unwind());
         let done = |reason| {
             End::Tombstone(Tombstone {
@@ -81,7 +85,7 @@ impl<St: Store> Owner<St> {
                 reason,
             })
         };
-        let read = match renewing(renewal, reading).await {
+        let (read, announced) = match renewing(renewal, reading).await {
             Ok(read) => read,
             Err(panic) => {
                 self.settle(lease, done(TombstoneReason::BodyError)).await;
@@ -102,7 +106,14 @@ impl<St: Store> Owner<St> {
             }
         };
         self.settle(lease, end).await;
-        Response::from_parts(head, read.into_body())
+        let body = match read {
+            Capped::Complete {
+                bytes,
+                trailers: Some(trailers),
+            } if !announced => Body::with_late_trailers(bytes, trailers),
+            read => read.into_body(),
+        };
+        Response::from_parts(head, body)
     }
 
     fn dispose(&self, method: &Method, head: &response::Parts) -> Disposal {

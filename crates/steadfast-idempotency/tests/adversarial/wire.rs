@@ -10,17 +10,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, server::conn::http1};
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use steadfast_core::Body;
 use steadfast_idempotency::{IdempotencyLayer, MemoryStore, Scope};
+use steadfast_testing::ChunkedBody;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 use tower::{Layer as _, service_fn};
+
+type Answer = http_body_util::Either<Full<Bytes>, ChunkedBody<&'static str>>;
 
 /// A server on loopback that counts its runs.
 #[derive(Clone)]
@@ -68,7 +71,7 @@ impl Server {
     }
 }
 
-async fn handle(request: Request<Body<Incoming>>) -> Response<Full<Bytes>> {
+async fn handle(request: Request<Body<Incoming>>) -> Response<Answer> {
     let path = request.uri().path().to_owned();
     if path == "/upgrade" {
         let upgrade = hyper::upgrade::on(request);
@@ -81,7 +84,18 @@ async fn handle(request: Request<Body<Incoming>>) -> Response<Full<Bytes>> {
             .status(101)
             .header(header::CONNECTION, "upgrade")
             .header(header::UPGRADE, "echo")
-            .body(Full::default())
+            .body(Answer::Left(Full::default()))
+            .unwrap();
+    }
+    if path == "/trailers" {
+        let trailer = (
+            HeaderName::from_static("checksum"),
+            HeaderValue::from_static("c0ffee"),
+        );
+        let body = ChunkedBody::new(["whole"]).trailers(HeaderMap::from_iter([trailer]));
+        return Response::builder()
+            .header(header::TRAILER, "checksum")
+            .body(Answer::Right(body))
             .unwrap();
     }
     let read = request.into_body().collect().await.unwrap();
@@ -89,7 +103,7 @@ async fn handle(request: Request<Body<Incoming>>) -> Response<Full<Bytes>> {
         .trailers()
         .is_some_and(|trailers| trailers.contains_key("sum"));
     let answer = format!("{} {trailer}", read.to_bytes().len());
-    Response::new(Full::from(answer))
+    Response::new(Answer::Left(Full::from(answer)))
 }
 
 /// A request on a connection that ends with its answer.
@@ -115,6 +129,21 @@ async fn row_25_an_upgrade_works_once_and_is_remembered_as_done() {
         "{second}"
     );
     assert_eq!(server.runs(), 1);
+}
+
+#[tokio::test]
+async fn the_trailers_of_an_answer_reach_an_http1_client() {
+    let server = Server::start().await;
+    let first = server
+        .say(&post(
+            "/trailers",
+            "te: trailers\r\ncontent-length: 0\r\n",
+            "",
+        ))
+        .await;
+    assert!(first.starts_with("HTTP/1.1 200"), "{first}");
+    assert!(first.contains("whole"), "{first}");
+    assert!(first.contains("checksum: c0ffee"), "{first}");
 }
 
 #[tokio::test]
