@@ -125,6 +125,10 @@
 //! | the store is full | 503 for new keys, answers for known ones | |
 //! | the process is killed | a broken connection, then 409 | free when the lease is over |
 //!
+//! An answer is read to its end, up to the largest that is stored, before its head is passed on. Handlers that stream
+//! without one of the known content types (`text/event-stream`, `multipart/x-mixed-replace`) put [`DoNotStore`] into
+//! the response's extensions, or their clients wait for the whole stream.
+//!
 //! # Telemetry
 //!
 //! `tracing` events, one for each outcome: at `debug` for refusals and replays; at `warn` with the field `event` for

@@ -61,7 +61,9 @@ impl ReuseStatus {
 impl<St> IdempotencyLayer<St> {
     /// Keeps claims and answers in `store`, and tells keys apart by `scope`.
     ///
-    /// Layers that share a store never answer for each other's endpoints, since the path is part of the scope.
+    /// Layers that share a store never answer for each other's paths, since the path is part of the scope. The host is
+    /// not: servers of several hosts that share a store tell them apart by tenant or endpoint. Applied twice on one
+    /// path with one store, the inner layer meets the claim of the outer one, and every call gets 409.
     pub fn new(store: St, scope: Scope) -> Self {
         Self {
             store,
