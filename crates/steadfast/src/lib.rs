@@ -38,6 +38,8 @@
 //! ```
 //! # #[cfg(feature = "reqwest")]
 //! # async fn send() -> Result<(), steadfast::core::BoxError> {
+//! use bytes::Bytes;
+//! use http_body_util::Full;
 //! use steadfast::{
 //!     core::reqwest::ReqwestService, idempotency::IdempotencyKeyLayer, retry::RateLimitAwareRetryLayer,
 //! };
@@ -48,7 +50,7 @@
 //!     .layer(RateLimitAwareRetryLayer::new())
 //!     .service(ReqwestService::new(reqwest::Client::builder())?);
 //!
-//! let order = http::Request::post("http://127.0.0.1:3000/orders").body(http_body_util::Full::from("tea"))?;
+//! let order = http::Request::post("http://127.0.0.1:3000/orders").body(Full::<Bytes>::from("tea"))?;
 //! let response = client.oneshot(order).await?;
 //! # let _ = response;
 //! # Ok(())
