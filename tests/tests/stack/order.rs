@@ -14,12 +14,24 @@ use steadfast::{
     idempotency::{IdempotencyKeyLayer, IdempotencyLayer, MemoryStore, Scope},
 };
 use steadfast_testing::{Fault, FaultProxy, Faults};
-use tower::{ServiceBuilder, ServiceExt as _};
+use tower::{ServiceBuilder, ServiceExt as _, service_fn, util::BoxCloneSyncService};
 
-use crate::shop::{Ledger, Server, hyper_shop, order, retry, routes, whole};
+use crate::shop::{Ledger, Server, Shop, hyper_shop, order, retry, routes, whole};
 
 fn idempotency() -> IdempotencyLayer<MemoryStore> {
     IdempotencyLayer::new(MemoryStore::new(100, 1024 * 1024), Scope::global())
+}
+
+/// A client whose layers stand the wrong way round: each attempt gets a key of its own.
+fn key_inside_retry() -> Shop {
+    let client = ServiceBuilder::new()
+        .layer(retry())
+        .layer(IdempotencyKeyLayer::new())
+        .service(Client::builder(TokioExecutor::new()).build_http());
+    BoxCloneSyncService::new(service_fn(move |request| {
+        let client = client.clone();
+        async move { whole(client.oneshot(request).await).await }
+    }))
 }
 
 #[tokio::test]
@@ -29,16 +41,12 @@ async fn i01_a_key_inside_the_retry_would_double_the_effect() {
     let proxy = FaultProxy::start(server.addr, Faults::script([Fault::LoseResponse]))
         .await
         .unwrap();
-    // The caller claims that the call may be repeated, and each attempt gets a key of its own.
-    let wrong = ServiceBuilder::new()
-        .layer(retry())
-        .layer(IdempotencyKeyLayer::new())
-        .service(Client::builder(TokioExecutor::new()).build_http());
+    // The caller claims that the call may be repeated.
     let mut request = order(proxy.addr(), "tea");
     request
         .extensions_mut()
         .insert(OperationClass::NaturallyIdempotent);
-    let answer = whole(wrong.oneshot(request).await).await.unwrap();
+    let answer = key_inside_retry().oneshot(request).await.unwrap();
     assert_eq!(answer.status(), StatusCode::CREATED);
     assert_eq!(ledger.count("tea"), 2);
 }
@@ -50,11 +58,8 @@ async fn i01_a_key_inside_the_retry_licenses_nothing() {
     let proxy = FaultProxy::start(server.addr, Faults::script([Fault::LoseResponse]))
         .await
         .unwrap();
-    let wrong = ServiceBuilder::new()
-        .layer(retry())
-        .layer(IdempotencyKeyLayer::new())
-        .service(Client::builder(TokioExecutor::new()).build_http());
-    wrong.oneshot(order(proxy.addr(), "tea")).await.unwrap_err();
+    let lost = key_inside_retry().oneshot(order(proxy.addr(), "tea")).await;
+    lost.unwrap_err();
     assert_eq!(ledger.count("tea"), 1);
 }
 
