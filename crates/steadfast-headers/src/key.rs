@@ -116,6 +116,17 @@ impl IdempotencyKey {
     pub(crate) fn from_checked(key: &[u8]) -> Self {
         Self(sensitive(key))
     }
+
+    /// The same of a key found in `line`, whose bytes it shares where it is all
+    /// of them.
+    pub(crate) fn from_line(line: &HeaderValue, key: &[u8]) -> Self {
+        if key.len() < line.len() {
+            return Self::from_checked(key);
+        }
+        let mut value = line.clone();
+        value.set_sensitive(true);
+        Self(value)
+    }
 }
 
 impl fmt::Debug for IdempotencyKey {

@@ -103,7 +103,8 @@ impl KeyRules {
         if lines.next().is_some() {
             return Err(KeyError::Repeated);
         }
-        self.parse(line.as_bytes()).map(Some)
+        let key = self.read(line.as_bytes())?;
+        Ok(Some(IdempotencyKey::from_line(line, key)))
     }
 
     /// Reads the key from the value of a field line.
@@ -116,6 +117,11 @@ impl KeyRules {
     ///
     /// A [`KeyError`] that says what is wrong with the value.
     pub fn parse(&self, value: &[u8]) -> Result<IdempotencyKey, KeyError> {
+        self.read(value).map(IdempotencyKey::from_checked)
+    }
+
+    /// Finds the key in the value of a field line.
+    fn read<'a>(&self, value: &'a [u8]) -> Result<&'a [u8], KeyError> {
         let value = trim(value);
         if value.is_empty() {
             return Err(KeyError::Empty);
@@ -126,7 +132,7 @@ impl KeyRules {
         }
         let key = if quoted { unquote(value)? } else { value };
         self.check(key)?;
-        Ok(IdempotencyKey::from_checked(key))
+        Ok(key)
     }
 
     pub(crate) fn check(&self, key: &[u8]) -> Result<(), KeyError> {
@@ -266,7 +272,7 @@ const fn sendable_bytes() -> u128 {
 }
 
 const fn contains(set: u128, byte: u8) -> bool {
-    set & bit(byte) != 0
+    byte.is_ascii() && (set >> byte) & 1 == 1
 }
 
 /// No bit at all for a byte that is not ASCII.
