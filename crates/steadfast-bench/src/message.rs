@@ -19,10 +19,13 @@ impl Keys {
     }
 }
 
-/// The key with this number.
+/// The key with this number, as a server reads it: a part of what came off the wire.
 pub(crate) fn key(number: u64) -> HeaderValue {
-    let text = format!("6f1c9c1e-2b7d-4f7a-9d35-{number:012x}");
-    HeaderValue::try_from(text).expect("hexadecimal digits and hyphens")
+    let line = Bytes::from(format!(
+        "idempotency-key: 6f1c9c1e-2b7d-4f7a-9d35-{number:012x}"
+    ));
+    let value = line.slice("idempotency-key: ".len()..);
+    HeaderValue::from_maybe_shared(value).expect("hexadecimal digits and hyphens")
 }
 
 /// A request with the headers that every client sends.
