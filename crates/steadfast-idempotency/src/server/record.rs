@@ -8,6 +8,9 @@ use crate::store::Record;
 /// The first byte of every record. A record with another one is not read, and not overwritten.
 const VERSION: u8 = 1;
 
+/// How many headers a replay has that are not stored. A map that grows for them costs more than all the rest of it.
+const MARKS: usize = 2;
+
 /// Which response headers are stored and replayed.
 #[derive(Clone, Debug, Default)]
 pub struct StoredHeaders(Selection);
@@ -126,10 +129,12 @@ pub(super) fn decode(record: &Record) -> Option<Response<Bytes>> {
     let count = usize::from(rest.try_get_u16().ok()?);
     // Each header takes at least seven bytes: a count that cannot be true reserves nothing. Nor does one of more values
     // than a map has room for names: they may all be of one name.
-    let mut headers = HeaderMap::try_with_capacity(count.min(rest.len() / 7)).unwrap_or_default();
+    let room = count.min(rest.len() / 7) + MARKS;
+    let mut headers = HeaderMap::try_with_capacity(room).unwrap_or_default();
     for _ in 0..count {
         let len = usize::from(rest.try_get_u16().ok()?);
-        let name = HeaderName::from_bytes(&take(&mut rest, len)?).ok()?;
+        let name = HeaderName::from_bytes(rest.get(..len)?).ok()?;
+        rest.advance(len);
         let len = usize::try_from(rest.try_get_u32().ok()?).ok()?;
         let value = HeaderValue::from_maybe_shared(take(&mut rest, len)?).ok()?;
         headers.try_append(name, value).ok()?;
