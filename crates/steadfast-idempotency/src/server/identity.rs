@@ -6,54 +6,48 @@ use super::scope::{Scope, TenantDigest};
 use crate::store::{Fingerprint, RecordId};
 
 /// Part of what is hashed, so that no version mistakes another version's record for its own.
-const VERSION: &[u8] = b"steadfast-idempotency 1";
+const VERSION: u8 = 1;
 
-/// The record that a key names: (tenant, method, endpoint, key), each with its length in front, so that no two of them
-/// run into each other (I10).
+/// The record that a key names: (tenant, method, endpoint, key) (I10).
 pub(super) fn record_id(
     scope: &Scope,
     tenant: TenantDigest,
     parts: &Parts,
     key: &IdempotencyKey,
 ) -> RecordId {
-    let digest = Fields::new()
-        .field(&tenant)
-        .field(parts.method.as_str().as_bytes())
-        .field(scope.endpoint_of(parts).as_bytes())
-        .field(key.as_bytes())
-        .digest();
-    RecordId::new(tenant, digest)
+    RecordId::new(
+        tenant,
+        digest([
+            &tenant,
+            parts.method.as_str().as_bytes(),
+            scope.endpoint_of(parts).as_bytes(),
+            key.as_bytes(),
+        ]),
+    )
 }
 
 /// What a request asks for: method, endpoint, path and query as the client sent them, and the content.
 pub(super) fn fingerprint(scope: &Scope, parts: &Parts, content: &[u8]) -> Fingerprint {
     let uri = scope.uri_of(parts);
-    let digest = Fields::new()
-        .field(parts.method.as_str().as_bytes())
-        .field(scope.endpoint_of(parts).as_bytes())
-        .field(uri.path().as_bytes())
-        .field(uri.query().unwrap_or_default().as_bytes())
-        .field(content)
-        .digest();
-    Fingerprint::new(digest)
+    Fingerprint::new(digest([
+        parts.method.as_str().as_bytes(),
+        scope.endpoint_of(parts).as_bytes(),
+        uri.path().as_bytes(),
+        uri.query().unwrap_or_default().as_bytes(),
+        content,
+    ]))
 }
 
-struct Fields(Sha256);
-
-impl Fields {
-    fn new() -> Self {
-        Self(Sha256::new()).field(VERSION)
+/// The lengths of all fields come first, so that no two fields run into each other.
+fn digest<const N: usize>(fields: [&[u8]; N]) -> [u8; 32] {
+    let lengths = fields.map(|field| (field.len() as u64).to_be_bytes());
+    let mut hash = Sha256::new();
+    hash.update([VERSION]);
+    hash.update(lengths.as_flattened());
+    for field in fields {
+        hash.update(field);
     }
-
-    fn field(mut self, field: &[u8]) -> Self {
-        self.0.update((field.len() as u64).to_be_bytes());
-        self.0.update(field);
-        self
-    }
-
-    fn digest(self) -> [u8; 32] {
-        self.0.finalize().into()
-    }
+    hash.finalize().into()
 }
 
 #[cfg(test)]
