@@ -2,15 +2,18 @@ use std::{
     fmt,
     future::Future,
     hash::{BuildHasher as _, RandomState},
-    pin::pin,
+    pin::Pin,
     sync::{Arc, OnceLock},
-    task::Poll,
+    task::{Context, Poll},
     time::Duration,
 };
 
-use futures_util::poll;
+use pin_project_lite::pin_project;
 use steadfast_headers::IdempotencyKey;
-use tokio::time::{error::Elapsed, timeout};
+use tokio::{
+    task::coop::{Unconstrained, unconstrained},
+    time::{Sleep, sleep},
+};
 
 use super::config::Config;
 use crate::store::{RecordId, Store, Token};
@@ -37,13 +40,14 @@ impl<St: Store> Owner<St> {
     }
 
     /// Gives a step of the store the time it may take.
-    pub(super) async fn step<T>(
-        &self,
-        step: impl Future<Output = Result<T, St::Error>>,
-    ) -> Result<T, StepError<St::Error>> {
-        match within(self.config.timing.timeout(), step).await {
-            Ok(result) => result.map_err(StepError::Failed),
-            Err(_) => Err(StepError::TooLate),
+    pub(super) fn step<T, F>(&self, step: F) -> Step<F>
+    where
+        F: Future<Output = Result<T, St::Error>>,
+    {
+        Step {
+            step,
+            limit: self.config.timing.timeout(),
+            late: None,
         }
     }
 }
@@ -57,12 +61,36 @@ pub(super) enum StepError<E> {
     TooLate,
 }
 
-/// A timeout that costs nothing when the future is ready at once, as those of a memory store are.
-async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
-    let mut future = pin!(future);
-    match poll!(&mut future) {
-        Poll::Ready(output) => Ok(output),
-        Poll::Pending => timeout(limit, future).await,
+pin_project! {
+    /// A step of the store, and the time it may take.
+    ///
+    /// The timer is set when the step is found to be unfinished: those of a memory store never are, and pay for none.
+    #[must_use = "futures do nothing unless polled"]
+    pub(super) struct Step<F> {
+        #[pin]
+        step: F,
+        limit: Duration,
+        late: Option<Pin<Box<Unconstrained<Sleep>>>>,
+    }
+}
+
+impl<F, T, E> Future for Step<F>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    type Output = Result<T, StepError<E>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(result) = this.step.poll(cx) {
+            return Poll::Ready(result.map_err(StepError::Failed));
+        }
+        // Unconstrained, so that a store which uses up the task's budget cannot hold up its own limit.
+        let limit = *this.limit;
+        let late = this
+            .late
+            .get_or_insert_with(|| Box::pin(unconstrained(sleep(limit))));
+        late.as_mut().poll(cx).map(|()| Err(StepError::TooLate))
     }
 }
 
