@@ -6,6 +6,7 @@ mod disposition;
 mod drain;
 mod flow;
 mod future;
+mod handler;
 mod identity;
 mod layer;
 mod lease;

@@ -12,6 +12,8 @@ use super::{
     config::Config,
     flow::{self, Call},
     future::ResponseFuture,
+    identity,
+    owner::Owner,
     rejection::Rejection,
 };
 use crate::store::Store;
@@ -99,14 +101,12 @@ where
                 return ResponseFuture::answered(refusal.into_response().map(Body::full));
             }
         };
+        let id = identity::record_id(&config.scope, tenant, &parts, &key);
         let call = Call {
             inner: self.inner.clone(),
-            store: self.store.clone(),
-            config: Arc::clone(config),
+            owner: Owner::new(self.store.clone(), Arc::clone(config), id, key),
             parts,
             body,
-            key,
-            tenant,
         };
         let flow = Detach::new(&config.tracker, |arm| flow::run(call, arm));
         ResponseFuture::flow(flow)
