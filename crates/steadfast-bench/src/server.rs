@@ -20,6 +20,7 @@ const GROUP: &str = "server";
 pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario("bare-get", || bare(get)),
     scenario("bare-post", || bare(post)),
+    scenario("bare-post-with-key", || bare(with_key)),
     scenario("pass-through-get", || ours(10, get))
         .over("bare-get")
         .within(PASS_THROUGH),
@@ -28,31 +29,28 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         .beside("axum-idempotent-pass-through")
         .within(PASS_THROUGH),
     scenario("fresh-10", || fresh(10))
-        .over("bare-post")
+        .over("bare-post-with-key")
         .beside("axum-idempotent-fresh-10")
         .within(FRESH),
     scenario("fresh-1000", || fresh(1_000))
-        .over("bare-post")
+        .over("bare-post-with-key")
         .within(FRESH),
     scenario("fresh-10000", || fresh(10_000))
-        .over("bare-post")
+        .over("bare-post-with-key")
         .beside("axum-idempotent-fresh-10000")
         .within(FRESH),
     scenario("fresh-100000", || fresh(100_000))
-        .over("bare-post")
+        .over("bare-post-with-key")
         .within(&[OverBare(3_000.0), Times(1.5, "fresh-10")]),
-    scenario("replay", || ours(1_000, || post_with_key(key(0))))
-        .over("bare-post")
+    scenario("replay", || ours(1_000, with_key))
+        .over("bare-post-with-key")
         .beside("axum-idempotent-replay")
         .within(&[OverBare(1_200.0)]),
-    scenario("axum-idempotent-sessions", || peer::sessions(post)).over("bare-post"),
+    scenario("axum-idempotent-sessions", || peer::sessions(with_key)).over("bare-post-with-key"),
     scenario("axum-idempotent-pass-through", || peer::calls(10, post)).over("bare-post"),
-    scenario("axum-idempotent-fresh-10", || peer::fresh(10)).over("bare-post"),
-    scenario("axum-idempotent-fresh-10000", || peer::fresh(10_000)).over("bare-post"),
-    scenario("axum-idempotent-replay", || {
-        peer::calls(1_000, || post_with_key(key(0)))
-    })
-    .over("bare-post"),
+    scenario("axum-idempotent-fresh-10", || peer::fresh(10)).over("bare-post-with-key"),
+    scenario("axum-idempotent-fresh-10000", || peer::fresh(10_000)).over("bare-post-with-key"),
+    scenario("axum-idempotent-replay", || peer::calls(1_000, with_key)).over("bare-post-with-key"),
 ];
 
 const PASS_THROUGH: &[crate::Target] = &[OverBare(50.0), NoAllocation];
@@ -64,6 +62,10 @@ const fn scenario(name: &'static str, case: fn() -> Box<dyn Case>) -> Scenario {
 
 fn get() -> Request<Body> {
     request(Method::GET, Body::empty())
+}
+
+fn with_key() -> Request<Body> {
+    post_with_key(key(0))
 }
 
 fn bare(request: fn() -> Request<Body>) -> Box<dyn Case> {
