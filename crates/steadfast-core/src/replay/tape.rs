@@ -1,4 +1,5 @@
 use std::{
+    mem,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
@@ -24,6 +25,8 @@ pub(super) struct Tape<B> {
     live: Option<Pin<Box<B>>>,
     chunks: Vec<Bytes>,
     small: BytesMut,
+    /// The last frame, as it came. Most bodies have no other, and nothing is copied or joined for them.
+    latest: Bytes,
     trailers: Option<HeaderMap>,
     kept: usize,
     cap: usize,
@@ -49,6 +52,7 @@ impl<B: http_body::Body> Tape<B> {
             live: Some(Box::pin(body)),
             chunks: Vec::new(),
             small: BytesMut::new(),
+            latest: Bytes::new(),
             trailers: None,
             kept: 0,
             cap,
@@ -81,7 +85,7 @@ impl<B: http_body::Body> Tape<B> {
             return Err(Refused::NotReplayable);
         }
         self.reader += 1;
-        self.settle_small();
+        self.settle();
         if let Some(waiting) = self.waiting.take() {
             waiting.wake();
         }
@@ -160,18 +164,36 @@ impl<B: http_body::Body> Tape<B> {
         self.kept += data.len();
         if self.kept > self.cap {
             self.lose(Loss::OverCap);
-        } else if data.len() < SMALL {
-            self.small.extend_from_slice(data);
+            return;
+        }
+        let before = mem::replace(&mut self.latest, data.clone());
+        self.put_away(before);
+    }
+
+    fn put_away(&mut self, frame: Bytes) {
+        if frame.is_empty() {
+            return;
+        }
+        if frame.len() < SMALL {
+            self.small.extend_from_slice(&frame);
         } else {
             self.settle_small();
-            self.chunks.push(data.clone());
+            self.chunks.push(frame);
         }
+    }
+
+    /// Makes chunks of everything that is kept.
+    fn settle(&mut self) {
+        let latest = mem::take(&mut self.latest);
+        self.put_away(latest);
+        self.settle_small();
     }
 
     fn lose(&mut self, loss: Loss) {
         self.loss = Some(loss);
         self.chunks = Vec::new();
         self.small = BytesMut::new();
+        self.latest = Bytes::new();
     }
 
     fn settle_small(&mut self) {
