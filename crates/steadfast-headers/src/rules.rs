@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU8;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::IdempotencyKey;
 
@@ -103,8 +103,18 @@ impl KeyRules {
         if lines.next().is_some() {
             return Err(KeyError::Repeated);
         }
+        self.parse_line(line).map(Some)
+    }
+
+    /// As [`parse`](Self::parse), of a field line whose bytes the key then
+    /// shares.
+    ///
+    /// # Errors
+    ///
+    /// A [`KeyError`] that says what is wrong with the value.
+    pub fn parse_line(&self, line: &HeaderValue) -> Result<IdempotencyKey, KeyError> {
         let key = self.read(line.as_bytes())?;
-        Ok(Some(IdempotencyKey::from_line(line, key)))
+        Ok(IdempotencyKey::from_line(line, key))
     }
 
     /// Reads the key from the value of a field line.

@@ -89,7 +89,7 @@ pub(crate) fn key_of<B>(request: &Request<B>) -> Option<IdempotencyKey> {
     match (lines.next(), lines.next()) {
         (Some(line), None) => match given {
             Some(given) if line.as_bytes() == given.as_bytes() => Some(given.clone()),
-            _ => KeyRules::LOOSE.parse(line.as_bytes()).ok(),
+            _ => KeyRules::LOOSE.parse_line(line).ok(),
         },
         (None, _) => given.filter(|key| is_sent(key, request.headers())).cloned(),
         (Some(_), Some(_)) => None,
