@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn costs_are_compared_over_the_bare_call() {
         let measured = measured(&[
-            ("bare-post", 100.0),
+            ("bare-post-with-key", 100.0),
             ("replay", 600.0),
             ("axum-idempotent-replay", 1_100.0),
         ]);
