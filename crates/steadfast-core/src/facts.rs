@@ -8,9 +8,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bytes::Bytes;
 use http::StatusCode;
 use steadfast_headers::IdempotencyKey;
+
+mod verified;
+
+pub use self::verified::{Freshness, MessageId, SignedContent, Verified};
 
 /// What a second identical request to this operation means (R01). In a request's extensions it overrides every table.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -70,66 +73,6 @@ impl Throttled {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "it is one number and stays one")]
 pub struct CredentialGeneration(pub u64);
-
-/// Who signed a request, and when. In the request's extensions, put there by the layer that verified it.
-#[derive(Clone, Debug)]
-pub struct Verified {
-    key_id: Box<str>,
-    signed_at: Option<SystemTime>,
-    digest: [u8; 32],
-    signed_id: Option<Bytes>,
-}
-
-impl Verified {
-    /// Signed with the key `key_id`, over content with this SHA-256 digest.
-    #[must_use]
-    pub fn new(key_id: impl Into<Box<str>>, digest: [u8; 32]) -> Self {
-        Self {
-            key_id: key_id.into(),
-            signed_at: None,
-            digest,
-            signed_id: None,
-        }
-    }
-
-    /// Adds the timestamp that was signed. Default: the scheme signs none.
-    #[must_use]
-    pub const fn signed_at(mut self, at: SystemTime) -> Self {
-        self.signed_at = Some(at);
-        self
-    }
-
-    /// Adds the message id that was signed. Default: the scheme signs none.
-    #[must_use]
-    pub fn signed_id(mut self, id: Bytes) -> Self {
-        self.signed_id = Some(id);
-        self
-    }
-
-    /// The id of the key that verified the signature.
-    #[must_use]
-    pub fn key_id(&self) -> &str {
-        &self.key_id
-    }
-
-    /// The signed timestamp.
-    #[must_use]
-    pub const fn timestamp(&self) -> Option<SystemTime> {
-        self.signed_at
-    }
-
-    /// The SHA-256 digest of everything that was signed.
-    #[must_use]
-    pub const fn digest(&self) -> &[u8; 32] {
-        &self.digest
-    }
-
-    /// The signed message id.
-    #[must_use]
-    pub const fn message_id(&self) -> Option<&Bytes> {
-        self.signed_id.as_ref()
-    }
-}
 
 /// A handle on what becomes of a call, filled while it runs (R15).
 ///
