@@ -13,6 +13,7 @@ mod lease;
 mod owner;
 mod record;
 mod rejection;
+mod renewal;
 mod replay;
 mod run;
 mod save;

@@ -1,9 +1,9 @@
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Response, request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, request};
 use steadfast_core::{Body, MakeRejection, ProblemJson};
-use steadfast_headers::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, KeyRules};
+use steadfast_headers::{IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, IdempotencyKey, KeyRules};
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -66,8 +66,20 @@ impl Config {
         }
     }
 
-    pub(super) fn covers(&self, method: &Method) -> bool {
-        self.methods.contains(method)
+    /// The key of a request that the layer is concerned with, or why it cannot be served. `None`: it goes by.
+    pub(super) fn key_of(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Option<Result<IdempotencyKey, Rejection>> {
+        if !self.methods.contains(method) {
+            return None;
+        }
+        match self.key_rules.from_headers(headers, &self.key_header) {
+            Ok(Some(key)) => Some(Ok(key)),
+            Ok(None) => self.require_key.then_some(Err(Rejection::KeyMissing)),
+            Err(error) => Some(Err(Rejection::KeyInvalid(error))),
+        }
     }
 
     pub(super) fn reject<B: http_body::Body>(&self, rejection: Rejection) -> Response<Body<B>> {

@@ -1,4 +1,4 @@
-use std::{future::Future, pin::pin};
+use std::future::Future;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, request::Parts};
@@ -59,12 +59,9 @@ where
         let method = call.parts.method.clone();
         call.parts.extensions.insert(lease.clone());
         let request = Request::from_parts(call.parts, body);
-        // In a box of its own, for which replays and refusals have no use.
-        Box::pin(async {
-            let handler = pin!(Handler::new(call.inner, request));
-            owner.run(&lease, &method, handler).await
-        })
-        .await
+        // In boxes of their own, for which replays and refusals have no use. Allocators are slow to give a large one.
+        let handler = Box::pin(Handler::new(call.inner, request));
+        Box::pin(owner.run(&lease, &method, handler)).await
     }
 }
 

@@ -1,8 +1,8 @@
 use std::{
-    convert::Infallible,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::{Pin, pin},
+    pin::Pin,
+    thread,
 };
 
 use futures_util::FutureExt as _;
@@ -14,6 +14,7 @@ use super::{
     lease::Lease,
     owner::Owner,
     record,
+    renewal::Renewal,
     save::End,
 };
 use crate::store::{Store, Tombstone, TombstoneReason};
@@ -24,96 +25,95 @@ impl<St: Store> Owner<St> {
         &self,
         lease: &Lease,
         method: &Method,
-        handler: Pin<&mut impl Future<Output = Result<Response<B>, ServiceError<E>>>>,
+        handler: Pin<Box<impl Future<Output = Result<Response<B>, ServiceError<E>>>>>,
     ) -> Result<Response<Body<B>>, E>
     where
         B: http_body::Body,
     {
-        // A panic goes on unwinding, but not before the claim has been ended. Whatever is unwinding through here
-        // afterwards is not looked at again, so nothing broken is seen.
-        let handled = pin!(AssertUnwindSafe(handler).catch_unwind());
-        let mut renewal = pin!(self.renew_forever(lease));
-        let (head, body) = match renewing(renewal.as_mut(), handled).await {
-            Ok(Ok(response)) => response.into_parts(),
-            Ok(Err(ServiceError::NotReady(error))) => {
-                self.settle(lease, End::Release).await;
-                return Err(error);
-            }
-            Ok(Err(ServiceError::Called(error))) => {
-                self.settle(lease, self.end_of_crash()).await;
-                return Err(error);
-            }
-            Err(panic) => {
-                self.settle(lease, self.end_of_crash()).await;
-                resume_unwind(panic)
-            }
-        };
-        let disposal = match catch_unwind(AssertUnwindSafe(|| self.dispose(method, &head))) {
-            Ok(disposal) => disposal,
-            // What the answer means is not known: it may be that of an operation that was done.
-            Err(panic) => {
-                self.settle(lease, End::Hold).await;
-                resume_unwind(panic)
-            }
-        };
-        let end = match disposal {
-            Disposal::End(end) => end,
-            Disposal::Keep => return Ok(self.keep(lease, renewal, head, body).await),
-        };
+        let (end, outcome) = self
+            .renewing(lease, Renewal::Told, self.work(method, handler))
+            .await;
         self.settle(lease, end).await;
-        Ok(Response::from_parts(head, Body::inner(body)))
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Reads the body and stores the answer, or remembers why it could not be stored (rows 18, 24 and 26).
-    async fn keep<B: http_body::Body>(
+    /// Runs the handler and reads its answer as far as it is to be stored. A panic goes on unwinding, but not before the
+    /// claim has been ended: whatever unwinds through here is not looked at again, so nothing broken is seen.
+    async fn work<B, E>(
         &self,
-        lease: &Lease,
-        renewal: Pin<&mut impl Future<Output = Infallible>>,
+        method: &Method,
+        handler: Pin<Box<impl Future<Output = Result<Response<B>, ServiceError<E>>>>>,
+    ) -> (End, Outcome<B, E>)
+    where
+        B: http_body::Body,
+    {
+        let (head, body) = match AssertUnwindSafe(handler).catch_unwind().await {
+            Ok(Ok(response)) => response.into_parts(),
+            Ok(Err(ServiceError::NotReady(error))) => return (End::Release, Ok(Err(error))),
+            Ok(Err(ServiceError::Called(error))) => return (self.end_of_crash(), Ok(Err(error))),
+            Err(panic) => return (self.end_of_crash(), Err(panic)),
+        };
+        let end = match catch_unwind(AssertUnwindSafe(|| self.dispose(method, &head))) {
+            Ok(Disposal::Keep) => return self.keep(head, body).await,
+            Ok(Disposal::End(end)) => end,
+            // What the answer means is not known: it may be that of an operation that was done.
+            Err(panic) => return (End::Hold, Err(panic)),
+        };
+        (end, Ok(Ok(Response::from_parts(head, Body::inner(body)))))
+    }
+
+    /// Reads the body to be stored with its head, or learns why the answer cannot be stored (rows 18, 24 and 26).
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    fn keep<B, E>(
+        &self,
         head: response::Parts,
         body: B,
-    ) -> Response<Body<B>> {
-        // The first look at the body belongs to it as much as the others: any of them may panic.
-        let reading = async {
-            let announced = body.size_hint().exact().is_some();
-            let read = read_capped(body, self.config.max_stored_body).await;
-            (read, announced)
-        };
-        let reading = pin!(AssertUnwindSafe(reading).catch_unwind());
-        let done = |reason| {
-            End::Tombstone(Tombstone {
-                status: head.status.as_u16(),
-                reason,
-            })
-        };
-        let (read, announced) = match renewing(renewal, reading).await {
-            Ok(read) => read,
-            Err(panic) => {
-                self.settle(lease, done(TombstoneReason::BodyError)).await;
-                resume_unwind(panic)
-            }
-        };
-        let end = match &read {
-            Capped::Over { .. } => done(TombstoneReason::TooLarge),
-            Capped::Failed { .. } => done(TombstoneReason::BodyError),
-            Capped::Complete { bytes, .. } => {
-                match record::encode(&head, bytes, &self.config.stored_headers) {
-                    Some(record) => End::Complete {
-                        record,
-                        status: head.status.as_u16(),
-                    },
-                    None => done(TombstoneReason::TooLarge),
+    ) -> impl Future<Output = (End, Outcome<B, E>)>
+    where
+        B: http_body::Body,
+    {
+        async move {
+            // The first look at the body belongs to it as much as the others: any of them may panic.
+            let reading = async {
+                let announced = body.size_hint().exact().is_some();
+                let read = read_capped(body, self.config.max_stored_body).await;
+                (read, announced)
+            };
+            let done = |reason| {
+                End::Tombstone(Tombstone {
+                    status: head.status.as_u16(),
+                    reason,
+                })
+            };
+            let (read, announced) = match AssertUnwindSafe(reading).catch_unwind().await {
+                Ok(read) => read,
+                Err(panic) => return (done(TombstoneReason::BodyError), Err(panic)),
+            };
+            let end = match &read {
+                Capped::Over { .. } => done(TombstoneReason::TooLarge),
+                Capped::Failed { .. } => done(TombstoneReason::BodyError),
+                Capped::Complete { bytes, .. } => {
+                    match record::encode(&head, bytes, &self.config.stored_headers) {
+                        Some(record) => End::Complete {
+                            record,
+                            status: head.status.as_u16(),
+                        },
+                        None => done(TombstoneReason::TooLarge),
+                    }
                 }
-            }
-        };
-        self.settle(lease, end).await;
-        let body = match read {
-            Capped::Complete {
-                bytes,
-                trailers: Some(trailers),
-            } if !announced => Body::with_late_trailers(bytes, trailers),
-            read => read.into_body(),
-        };
-        Response::from_parts(head, body)
+            };
+            let body = match read {
+                Capped::Complete {
+                    bytes,
+                    trailers: Some(trailers),
+                } if !announced => Body::with_late_trailers(bytes, trailers),
+                read => read.into_body(),
+            };
+            (end, Ok(Ok(Response::from_parts(head, body))))
+        }
     }
 
     fn dispose(&self, method: &Method, head: &response::Parts) -> Disposal {
@@ -158,17 +158,8 @@ impl<E> ServiceError<E> {
     }
 }
 
-/// Polls `work`, and renews the lease whenever it is due.
-pub(super) async fn renewing<F: Future>(
-    renewal: Pin<&mut impl Future<Output = Infallible>>,
-    work: Pin<&mut F>,
-) -> F::Output {
-    tokio::select! {
-        biased;
-        output = work => output,
-        never = renewal => match never {},
-    }
-}
+/// What a handler came to: its answer, its error, or its panic.
+type Outcome<B, E> = thread::Result<Result<Response<Body<B>>, E>>;
 
 /// What is to be done with an answer.
 enum Disposal {

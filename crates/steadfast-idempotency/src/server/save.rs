@@ -1,8 +1,8 @@
-use std::{pin::pin, time::Duration};
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{lease::Lease, owner::Owner, run::renewing};
+use super::{lease::Lease, owner::Owner, renewal::Renewal};
 use crate::store::{Record, Settled, Store, Tombstone, TombstoneReason};
 
 /// How a claim ends.
@@ -27,9 +27,10 @@ impl<St: Store> Owner<St> {
     ///
     /// The lease is renewed meanwhile: a step may take as long as the lease.
     pub(super) async fn settle(&self, lease: &Lease, end: End) {
-        let renewal = pin!(self.renew_quietly(lease));
-        let settling = pin!(self.try_settle(&end));
-        let unsaved = match renewing(renewal, settling).await {
+        let unsaved = match self
+            .renewing(lease, Renewal::Quiet, self.try_settle(&end))
+            .await
+        {
             Saved::Yes => return,
             Saved::Stale => {
                 tracing::warn!(event = "lease_lost", key = %self.key, "another owner has the idempotency key");
@@ -48,9 +49,8 @@ impl<St: Store> Owner<St> {
     }
 
     async fn save_later(self, lease: Lease, end: End) {
-        let renewal = pin!(self.renew_quietly(&lease));
-        let saving = pin!(self.save_repeatedly(end));
-        renewing(renewal, saving).await;
+        self.renewing(&lease, Renewal::Quiet, self.save_repeatedly(end))
+            .await;
     }
 
     async fn save_repeatedly(&self, mut end: End) {

@@ -6,6 +6,7 @@ use std::{
 
 use http::{Request, Response};
 use steadfast_core::{Body, Detach};
+use steadfast_headers::IdempotencyKey;
 use tower_service::Service;
 
 use super::{
@@ -69,30 +70,41 @@ where
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let config = &self.config;
-        if !config.covers(request.method()) {
-            return ResponseFuture::forward(self.inner.call(request.map(Body::inner)));
+        match self.config.key_of(request.method(), request.headers()) {
+            None => ResponseFuture::forward(self.inner.call(request.map(Body::inner))),
+            Some(key) => self.guard(request, key),
         }
-        let key = match config
-            .key_rules
-            .from_headers(request.headers(), &config.key_header)
-        {
-            Ok(None) if !config.require_key => {
-                return ResponseFuture::forward(self.inner.call(request.map(Body::inner)));
-            }
-            key => key,
-        };
-        // From here on nothing is called before the body was read and the store has answered, if ever: the reservation
-        // goes back.
+    }
+}
+
+impl<S, St> Idempotency<S, St> {
+    /// Apart from `call`, which is short so that it becomes a part of its caller: a request that is not concerned then
+    /// moves no further than it must.
+    #[inline(never)]
+    fn guard<ReqBody, ResBody>(
+        &mut self,
+        request: Request<ReqBody>,
+        key: Result<IdempotencyKey, Rejection>,
+    ) -> ResponseFuture<S::Future, ResBody, S::Error>
+    where
+        S: Service<Request<Body<ReqBody>>, Response = Response<ResBody>> + Clone + Send + 'static,
+        S::Error: Send + 'static,
+        S::Future: Send,
+        St: Store,
+        ReqBody: http_body::Body + Send + 'static,
+        ReqBody::Error: Send,
+        ResBody: http_body::Body + Send + 'static,
+        ResBody::Error: Send,
+    {
+        // Nothing is called before the body was read and the store has answered, if ever: the reservation goes back.
         let clone = self.inner.clone();
         drop(mem::replace(&mut self.inner, clone));
+        let config = &self.config;
         let key = match key {
-            Ok(Some(key)) => key,
-            Ok(None) => return ResponseFuture::answered(config.reject(Rejection::KeyMissing)),
-            Err(error) => {
-                return ResponseFuture::answered(config.reject(Rejection::KeyInvalid(error)));
-            }
+            Ok(key) => key,
+            Err(rejection) => return ResponseFuture::answered(config.reject(rejection)),
         };
         let (parts, body) = request.into_parts();
         let tenant = match config.scope.tenant_of(&parts) {
@@ -108,7 +120,6 @@ where
             parts,
             body,
         };
-        let flow = Detach::new(&config.tracker, |arm| flow::run(call, arm));
-        ResponseFuture::flow(flow)
+        ResponseFuture::flow(Detach::new(&config.tracker, |arm| flow::run(call, arm)))
     }
 }
