@@ -46,6 +46,7 @@ pub(crate) enum Op {
     Complete,
     Hold,
     Release,
+    Renew,
     Tombstone,
 }
 
@@ -122,7 +123,8 @@ impl Store for Rigged {
         lease: Duration,
         ttl: Duration,
     ) -> Result<Settled, Down> {
-        disturbed(None, || self.memory.renew(id, token, lease, ttl)).await
+        let step = || self.memory.renew(id, token, lease, ttl);
+        self.settle(Op::Renew, step).await
     }
 
     async fn complete(

@@ -76,3 +76,18 @@ async fn i15_the_lease_is_renewed_while_a_failure_is_being_held() {
     assert_eq!(api.post().await.code(), "idempotency_outcome_unknown");
     assert_eq!(api.runs(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn i15_renewals_are_due_from_the_claim_on_however_late_they_are_begun() {
+    let api = Api::new(short_lease, || async {
+        sleep(millis(300)).await;
+        answer(201)
+    });
+    api.store.rig(Op::Complete, Fault::Hang, 3);
+    api.store.rig(Op::Renew, Fault::Error, 2);
+    let (first, ()) = join!(api.post(), async {
+        sleep(millis(1_100)).await;
+        api.post().await.assert_in_progress();
+    });
+    assert_eq!((first.status, api.runs()), (201, 1));
+}

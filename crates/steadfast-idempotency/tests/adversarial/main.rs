@@ -4,6 +4,7 @@ mod answers;
 mod kit;
 mod leases;
 mod memory;
+#[cfg(feature = "axum")]
 mod routers;
 mod saves;
 mod tasks;
