@@ -6,11 +6,7 @@ use criterion::{
     Criterion, criterion_main,
     measurement::{Measurement as _, WallTime},
 };
-use steadfast_bench::{Scenario, in_runtime, scenarios};
-
-/// So few calls at a time that their requests and answers stay in the cache, and so many that reading the clock is
-/// nothing beside them.
-const BATCH: usize = 32;
+use steadfast_bench::{BATCH, Scenario, in_runtime, scenarios};
 
 fn benches() {
     let mut criterion = Criterion::default()

@@ -11,6 +11,10 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 use tower::Service;
 
+/// So few calls at a time that their requests and answers stay in the cache, and so many that reading the clock is
+/// nothing beside them.
+pub const BATCH: usize = 32;
+
 /// Calls to one stack of services, made in two steps so that only the second is measured.
 pub trait Case {
     /// Makes the requests of the next calls, and whatever else they need.

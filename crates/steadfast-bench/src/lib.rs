@@ -1,7 +1,8 @@
 //! What the layers cost, beside the bare call and their peers.
 //!
-//! A [`Scenario`] is a stack of services and a kind of call. The same list is timed by `cargo bench`, run under
-//! callgrind by the program `scenario`, and put into one table by the program `report`:
+//! A [`Scenario`] is a stack of services and a kind of call. The same list is timed one by one by `cargo bench`, which
+//! compares each with its last time; run under callgrind by the program `scenario`; and timed in turns, so that the
+//! ratios are true, and put into one table by the program `report`:
 //!
 //! ```text
 //! cargo bench -p steadfast-bench
@@ -22,7 +23,7 @@ mod scenario;
 mod server;
 
 pub use self::{
-    case::{Case, Seen},
+    case::{BATCH, Case, Seen},
     report::{MOST_CALLS, print},
     runtime::in_runtime,
     scenario::{Scenario, Target, find, scenarios},

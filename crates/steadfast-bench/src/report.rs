@@ -8,12 +8,12 @@ use crate::scenarios;
 
 mod allocations;
 mod callgrind;
-mod estimates;
 mod figures;
+mod rounds;
 mod table;
 
-/// Counts the allocations and the instructions of every scenario, and writes them down as one Markdown table beside the
-/// medians that `cargo bench` left. What was not measured is a dash.
+/// Times every scenario in turns with its bare call, counts its allocations and its instructions, and writes all of it down
+/// as one Markdown table. What was not measured is a dash.
 ///
 /// # Errors
 ///
@@ -23,7 +23,7 @@ pub fn print(allocator: &StatsAlloc<System>, out: &mut impl Write) -> Result<(),
     let mut figures = HashMap::new();
     for scenario in scenarios() {
         let figure = Figures {
-            median: estimates::median(&scenario),
+            medians: rounds::medians(&scenario)?,
             allocations: allocations::per_call(allocator, &scenario)?,
             instructions: callgrind.as_ref().and_then(|it| it.per_call(&scenario)),
         };

@@ -1,4 +1,4 @@
-//! Prints what `cargo bench` measured as one Markdown table, with the allocations and the instructions of each call.
+//! Prints time, allocations and instructions of each kind of call as one Markdown table.
 
 use std::{alloc::System, error::Error, io};
 

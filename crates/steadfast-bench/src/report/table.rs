@@ -36,7 +36,7 @@ fn row(f: &mut fmt::Formatter<'_>, compared: &Compared<'_>) -> fmt::Result {
         f,
         "| {} | {} | {} | {} | {} | {} | {} | {} |",
         name(&scenario),
-        or_dash(own.and_then(|own| own.median).map(nanoseconds)),
+        or_dash(own.map(|own| nanoseconds(own.medians.own))),
         or_dash(
             compared
                 .over_bare()
@@ -109,12 +109,18 @@ fn join(parts: impl Iterator<Item = String>) -> String {
 mod tests {
     use std::collections::HashMap;
 
-    use super::{super::figures::Figures, *};
+    use super::{
+        super::{figures::Figures, rounds::Medians},
+        *,
+    };
 
     #[test]
     fn a_row_says_what_was_measured_and_whether_it_is_met() {
-        let figures = |median, instructions| Figures {
-            median: Some(median),
+        let figures = |own, instructions| Figures {
+            medians: Medians {
+                own,
+                bare: Some(100.0),
+            },
             allocations: 2.0,
             instructions,
         };
