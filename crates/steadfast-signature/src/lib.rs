@@ -10,6 +10,7 @@ mod recipe;
 mod scheme;
 mod timestamp;
 mod token;
+mod verify;
 
 pub use self::{
     algorithm::{Algorithm, Candidate},
@@ -25,4 +26,5 @@ pub use self::{
     },
     timestamp::{TimeUnit, Tolerance, Window},
     token::SecretToken,
+    verify::{Rejection, SignatureVerifyLayer, VerifyResponseFuture, VerifySignature},
 };

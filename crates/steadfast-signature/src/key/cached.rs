@@ -31,6 +31,7 @@ pub struct CachedKeys<K> {
     entries: Arc<Mutex<HashMap<Box<str>, Entry>>>,
 }
 
+#[derive(Clone)]
 struct Entry {
     secrets: Option<Secrets>,
     until: Instant,
@@ -70,10 +71,10 @@ impl<K> CachedKeys<K> {
         self.entries().remove(key_id);
     }
 
-    fn remembered(&self, key_id: &str) -> Option<Option<Secrets>> {
+    fn remembered(&self, key_id: &str) -> Option<Entry> {
         let entries = self.entries();
         let entry = entries.get(key_id)?;
-        (Instant::now() < entry.until).then(|| entry.secrets.clone())
+        (Instant::now() < entry.until).then(|| entry.clone())
     }
 
     fn remember(&self, key_id: &str, secrets: Option<Secrets>) {
@@ -113,8 +114,8 @@ impl<K: FindKey> FindKey for CachedKeys<K> {
     type Error = K::Error;
 
     async fn find(&self, key_id: &str) -> Result<Option<Secrets>, Self::Error> {
-        if let Some(secrets) = self.remembered(key_id) {
-            return Ok(secrets);
+        if let Some(entry) = self.remembered(key_id) {
+            return Ok(entry.secrets);
         }
         let secrets = self.keys.find(key_id).await?;
         self.remember(key_id, secrets.clone());

@@ -27,7 +27,7 @@ pub struct Secret {
 }
 
 enum Material {
-    Symmetric(Symmetric),
+    Symmetric(Box<Symmetric>),
     #[cfg(feature = "ed25519")]
     Private(Box<ed25519_dalek::SigningKey>),
     #[cfg(feature = "ed25519")]
@@ -38,7 +38,7 @@ struct Symmetric {
     bytes: Zeroizing<Vec<u8>>,
     hmac_sha1: OnceLock<Hmac<Sha1>>,
     hmac_sha256: OnceLock<Hmac<Sha256>>,
-    hmac_sha512: OnceLock<Box<Hmac<Sha512>>>,
+    hmac_sha512: OnceLock<Hmac<Sha512>>,
 }
 
 /// Secrets shorter than this are warned of.
@@ -85,12 +85,12 @@ impl Secret {
                 "a signing secret has fewer than 16 bytes"
             );
         }
-        Ok(Self::of(Material::Symmetric(Symmetric {
+        Ok(Self::of(Material::Symmetric(Box::new(Symmetric {
             bytes,
             hmac_sha1: OnceLock::new(),
             hmac_sha256: OnceLock::new(),
             hmac_sha512: OnceLock::new(),
-        })))
+        }))))
     }
 
     fn of(material: Material) -> Self {
@@ -123,7 +123,7 @@ impl Secret {
             Algorithm::Ed25519 => return None,
             Algorithm::HmacSha1 => Running::HmacSha1(symmetric.hmac_sha1().clone()),
             Algorithm::HmacSha256 => Running::HmacSha256(symmetric.hmac_sha256().clone()),
-            Algorithm::HmacSha512 => Running::HmacSha512(symmetric.hmac_sha512().clone()),
+            Algorithm::HmacSha512 => Running::HmacSha512(Box::new(symmetric.hmac_sha512().clone())),
             Algorithm::Token => Running::Token(token_digest(&symmetric.bytes)),
         })
     }
@@ -162,9 +162,9 @@ impl Symmetric {
         })
     }
 
-    fn hmac_sha512(&self) -> &Box<Hmac<Sha512>> {
+    fn hmac_sha512(&self) -> &Hmac<Sha512> {
         self.hmac_sha512.get_or_init(|| {
-            Box::new(Hmac::new_from_slice(&self.bytes).expect("HMAC takes keys of any length"))
+            Hmac::new_from_slice(&self.bytes).expect("HMAC takes keys of any length")
         })
     }
 }

@@ -73,7 +73,7 @@ impl SigningKeys for SigningKey {
 
     fn current(
         &self,
-    ) -> impl Future<Output = Result<(SigningKey, CredentialGeneration), Self::Error>> + Send {
+    ) -> impl Future<Output = Result<(Self, CredentialGeneration), Self::Error>> + Send {
         ready(Ok((self.clone(), CredentialGeneration(0))))
     }
 

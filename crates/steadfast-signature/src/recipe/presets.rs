@@ -196,7 +196,7 @@ impl HmacScheme {
         }
         let format = SignatureFormat::bare();
         built(
-            HmacScheme::builder("square")
+            Self::builder("square")
                 .signature(name("x-square-hmacsha256-signature"), format)
                 .message(message)
                 .encoding(Encoding::Base64),
@@ -273,7 +273,7 @@ impl HmacScheme {
     #[must_use]
     pub fn discord() -> Self {
         built(
-            HmacScheme::builder("discord")
+            Self::builder("discord")
                 .signature(name("x-signature-ed25519"), SignatureFormat::bare())
                 .timestamp_header(name("x-signature-timestamp"), TimeUnit::Seconds)
                 .message([Segment::Timestamp, Segment::Body])
@@ -292,7 +292,7 @@ impl HmacScheme {
     pub fn payments() -> Self {
         let line = || Segment::text("\n");
         built(
-            HmacScheme::builder("payments")
+            Self::builder("payments")
                 .signature(name("x-signature"), SignatureFormat::bare())
                 .timestamp_header(name("x-timestamp"), TimeUnit::Millis)
                 .tolerance(seconds(30, 30))
@@ -323,7 +323,7 @@ impl HmacScheme {
     #[must_use]
     pub fn coinbase() -> Self {
         built(
-            HmacScheme::builder("coinbase")
+            Self::builder("coinbase")
                 .signature(name("cb-access-sign"), SignatureFormat::bare())
                 .timestamp_header(name("cb-access-timestamp"), TimeUnit::Seconds)
                 .key_id_header(name("cb-access-key"))
@@ -342,7 +342,7 @@ impl HmacScheme {
     #[must_use]
     pub fn okx() -> Self {
         built(
-            HmacScheme::builder("okx")
+            Self::builder("okx")
                 .signature(name("ok-access-sign"), SignatureFormat::bare())
                 .timestamp_header(name("ok-access-timestamp"), TimeUnit::Rfc3339)
                 .key_id_header(name("ok-access-key"))

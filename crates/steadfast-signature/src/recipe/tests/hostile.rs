@@ -142,7 +142,7 @@ fn pitfalls_16_33_a_list_of_pairs_has_one_timestamp_and_any_signatures() {
         (format!("t={NOW}.0,{v1}"), Reason::Malformed),
         (format!("t=-9223372036854775808,{v1}"), Reason::Malformed),
         (format!("t={},{v1}", NOW + 1), Reason::Mismatch),
-        (format!("t={}000,{v1}", NOW), Reason::Early),
+        (format!("t={NOW}000,{v1}"), Reason::Early),
     ] {
         assert_eq!(
             changed(&scheme, &head, "stripe-signature", &list),
