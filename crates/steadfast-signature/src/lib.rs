@@ -147,6 +147,8 @@ mod algorithm;
 mod check;
 mod encoding;
 mod key;
+#[cfg(feature = "http-signatures")]
+mod message;
 mod recipe;
 mod scheme;
 mod sign;
@@ -154,6 +156,8 @@ mod timestamp;
 mod token;
 mod verify;
 
+#[cfg(feature = "http-signatures")]
+pub use self::message::{MessageSignatureError, MessageSignatures};
 pub use self::{
     algorithm::{Algorithm, Candidate},
     check::verify,

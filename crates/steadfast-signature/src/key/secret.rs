@@ -113,11 +113,7 @@ impl Secret {
 
     /// Begins a signature. `None` if the secret is none for this algorithm: a public key never keys a MAC.
     pub(crate) fn begin(&self, algorithm: Algorithm) -> Option<Running> {
-        let symmetric = match &*self.material {
-            Material::Symmetric(symmetric) => symmetric,
-            #[cfg(feature = "ed25519")]
-            Material::Private(_) | Material::Public(_) => return None,
-        };
+        let symmetric = self.as_symmetric()?;
         Some(match algorithm {
             #[cfg(feature = "ed25519")]
             Algorithm::Ed25519 => return None,
@@ -141,8 +137,20 @@ impl Secret {
 
     /// The bytes, for the one scheme that sends them.
     pub(crate) fn token(&self) -> Option<&[u8]> {
+        self.as_symmetric()
+            .map(|symmetric| symmetric.bytes.as_slice())
+    }
+
+    #[cfg_attr(
+        not(feature = "ed25519"),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "there are other kinds with feature `ed25519`"
+        )
+    )]
+    fn as_symmetric(&self) -> Option<&Symmetric> {
         match &*self.material {
-            Material::Symmetric(symmetric) => Some(&symmetric.bytes),
+            Material::Symmetric(symmetric) => Some(symmetric),
             #[cfg(feature = "ed25519")]
             Material::Private(_) | Material::Public(_) => None,
         }
