@@ -1,7 +1,11 @@
 use std::{
     fmt,
+    num::NonZeroU64,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -53,16 +57,24 @@ pin_project! {
 
 /// One attempt's place in the body.
 struct Attempt<B: http_body::Body> {
-    shared: Arc<Mutex<Tape<B>>>,
+    shared: Arc<Shared<B>>,
     /// The generation it was made in: it can begin as long as that is the current one.
     generation: u64,
     /// Which attempt this is, once it has begun.
-    begun: Option<u64>,
+    begun: Option<NonZeroU64>,
     /// How many kept chunks it has repeated.
     position: usize,
     sent: u64,
-    total: SizeHint,
     ended: bool,
+}
+
+/// What all attempts have in common.
+struct Shared<B> {
+    /// The size of the whole body.
+    total: SizeHint,
+    /// Attempts of an earlier generation can begin no more. It changes under the lock of the tape alone.
+    generation: AtomicU64,
+    tape: Mutex<Tape<B>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -83,7 +95,11 @@ impl<B: http_body::Body> ReplayBody<B> {
         if total.lower() > cap as u64 {
             return Self::once(body);
         }
-        let attempt = Attempt::new(Arc::new(Mutex::new(Tape::new(body, cap))), total);
+        let attempt = Attempt::of(Arc::new(Shared {
+            total,
+            generation: AtomicU64::new(0),
+            tape: Mutex::new(Tape::new(body, cap)),
+        }));
         Self {
             kind: Kind::Shared { attempt },
         }
@@ -117,7 +133,7 @@ impl<B: http_body::Body> ReplayBody<B> {
         match &self.kind {
             Kind::Empty => true,
             Kind::Once { .. } | Kind::Refused { .. } => false,
-            Kind::Shared { attempt } => lock(&attempt.shared).is_replayable(),
+            Kind::Shared { attempt } => attempt.shared.lock().is_replayable(),
         }
     }
 }
@@ -131,7 +147,7 @@ impl<B: http_body::Body> Clone for ReplayBody<B> {
             },
             Kind::Refused { reason } => Kind::Refused { reason: *reason },
             Kind::Shared { attempt } => Kind::Shared {
-                attempt: Attempt::new(Arc::clone(&attempt.shared), attempt.total),
+                attempt: Attempt::of(Arc::clone(&attempt.shared)),
             },
         };
         Self { kind }
@@ -179,26 +195,47 @@ where
     }
 }
 
+impl<B: http_body::Body> Shared<B> {
+    /// A panic inside the inner body leaves the tape as it was before that frame, so a poisoned lock is still sound.
+    fn lock(&self) -> MutexGuard<'_, Tape<B>> {
+        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Makes an attempt of this generation the reader of the tape, which the caller has locked.
+    fn begin(&self, tape: &mut Tape<B>, generation: u64) -> Result<NonZeroU64, Refused> {
+        if generation == self.generation() {
+            tape.begin()
+        } else {
+            Err(Refused::Superseded)
+        }
+    }
+}
+
 impl<B: http_body::Body> Attempt<B> {
-    fn new(shared: Arc<Mutex<Tape<B>>>, total: SizeHint) -> Self {
-        let generation = lock(&shared).generation();
+    fn of(shared: Arc<Shared<B>>) -> Self {
         Self {
+            generation: shared.generation(),
             shared,
-            generation,
             begun: None,
             position: 0,
             sent: 0,
-            total,
             ended: false,
         }
     }
 
     fn begin(&mut self) -> bool {
-        let mut tape = lock(&self.shared);
-        let Ok(begun) = tape.begin(self.generation) else {
+        let mut tape = self.shared.lock();
+        let Ok(begun) = self.shared.begin(&mut tape, self.generation) else {
             return false;
         };
-        self.generation = tape.next_generation();
+        self.generation += 1;
+        self.shared
+            .generation
+            .store(self.generation, Ordering::Relaxed);
         self.begun = Some(begun);
         true
     }
@@ -210,10 +247,10 @@ impl<B: http_body::Body> Attempt<B> {
         if self.ended {
             return Poll::Ready(None);
         }
-        let mut tape = lock(&self.shared);
+        let mut tape = self.shared.lock();
         let begun = match self.begun {
             Some(begun) => begun,
-            None => match tape.begin(self.generation) {
+            None => match self.shared.begin(&mut tape, self.generation) {
                 Ok(begun) => *self.begun.insert(begun),
                 Err(refused) => return Poll::Ready(Some(Err(refused.into()))),
             },
@@ -235,8 +272,9 @@ impl<B: http_body::Body> Attempt<B> {
             hint.set_exact(0);
             return hint;
         }
-        hint.set_lower(self.total.lower().saturating_sub(self.sent));
-        if let Some(upper) = self.total.upper() {
+        let total = &self.shared.total;
+        hint.set_lower(total.lower().saturating_sub(self.sent));
+        if let Some(upper) = total.upper() {
             hint.set_upper(upper.saturating_sub(self.sent));
         }
         hint
@@ -252,11 +290,6 @@ impl<B: http_body::Body> fmt::Debug for ReplayBody<B> {
             Kind::Shared { .. } => "ReplayBody::Shared",
         })
     }
-}
-
-/// A panic inside the inner body leaves the tape as it was before that frame, so a poisoned lock is still sound.
-fn lock<B: http_body::Body>(shared: &Mutex<Tape<B>>) -> MutexGuard<'_, Tape<B>> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

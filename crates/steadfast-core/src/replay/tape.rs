@@ -1,5 +1,6 @@
 use std::{
     mem,
+    num::NonZeroU64,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
@@ -27,14 +28,13 @@ pub(super) struct Tape<B> {
     small: BytesMut,
     /// The last frame, as it came. Most bodies have no other, and nothing is copied or joined for them.
     latest: Bytes,
-    trailers: Option<HeaderMap>,
+    /// Boxed, since few bodies have any.
+    trailers: Option<Box<HeaderMap>>,
     kept: usize,
     cap: usize,
     loss: Option<Loss>,
-    /// Attempts of an earlier generation can begin no more.
-    generation: u64,
     /// The attempt that reads at present.
-    reader: u64,
+    reader: Option<NonZeroU64>,
     /// Wakes the reader of an earlier attempt when a newer one begins.
     waiting: Option<Waker>,
 }
@@ -57,19 +57,9 @@ impl<B: http_body::Body> Tape<B> {
             kept: 0,
             cap,
             loss: None,
-            generation: 0,
-            reader: 0,
+            reader: None,
             waiting: None,
         }
-    }
-
-    pub(super) const fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    pub(super) const fn next_generation(&mut self) -> u64 {
-        self.generation += 1;
-        self.generation
     }
 
     pub(super) const fn is_replayable(&self) -> bool {
@@ -77,31 +67,31 @@ impl<B: http_body::Body> Tape<B> {
     }
 
     /// Makes the caller the reader, and every earlier reader a superseded one.
-    pub(super) fn begin(&mut self, generation: u64) -> Result<u64, Refused> {
-        if generation != self.generation {
-            return Err(Refused::Superseded);
-        }
+    pub(super) fn begin(&mut self) -> Result<NonZeroU64, Refused> {
         if self.loss.is_some() {
             return Err(Refused::NotReplayable);
         }
-        self.reader += 1;
+        let reader = self
+            .reader
+            .map_or(NonZeroU64::MIN, |reader| reader.saturating_add(1));
+        self.reader = Some(reader);
         self.settle();
         if let Some(waiting) = self.waiting.take() {
             waiting.wake();
         }
-        Ok(self.reader)
+        Ok(reader)
     }
 
     pub(super) fn poll_frame(
         &mut self,
-        reader: u64,
+        reader: NonZeroU64,
         position: &mut usize,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>>
     where
         B::Error: Into<BoxError>,
     {
-        if reader != self.reader {
+        if self.reader != Some(reader) {
             return Poll::Ready(Some(Err(Refused::Superseded.into())));
         }
         if let Some(chunk) = self.chunks.get(*position) {
@@ -114,7 +104,7 @@ impl<B: http_body::Body> Tape<B> {
                 _ => self
                     .trailers
                     .clone()
-                    .map(|trailers| Ok(Frame::trailers(trailers))),
+                    .map(|trailers| Ok(Frame::trailers(*trailers))),
             });
         };
         let Poll::Ready(frame) = poll_bytes(live.as_mut(), cx) else {
@@ -134,7 +124,7 @@ impl<B: http_body::Body> Tape<B> {
             }
             Some(Ok(frame)) => {
                 if let Some(trailers) = frame.trailers_ref() {
-                    self.trailers = Some(trailers.clone());
+                    self.trailers = Some(Box::new(trailers.clone()));
                     self.live = None;
                 } else if let Some(data) = frame.data_ref() {
                     self.keep(data);
