@@ -67,6 +67,10 @@ impl<C> Policy<C> {
     {
         let keyed = self.license.is_keyed();
         let ending = Ending::of(result, &self.config, &self.tally, keyed);
+        if matches!(ending.kind, Kind::Success) {
+            self.report.succeed(ending.outcome);
+            return ending;
+        }
         let is_blocked = matches!(ending.kind, Kind::Blocked);
         let before = self.before;
         self.report.update(|report| {
