@@ -75,7 +75,9 @@ impl<B: http_body::Body> Tape<B> {
             .reader
             .map_or(NonZeroU64::MIN, |reader| reader.saturating_add(1));
         self.reader = Some(reader);
-        self.settle();
+        if self.kept > 0 {
+            self.settle();
+        }
         if let Some(waiting) = self.waiting.take() {
             waiting.wake();
         }
