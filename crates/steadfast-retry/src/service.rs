@@ -71,12 +71,13 @@ where
         let watch = Watch::over(&request, config, license, &report, deadline);
         let policy = Policy::new(Arc::clone(config), license, report, deadline);
         let limits = config.attempt_limits();
-        let request = request.map(|body| config.replay(body, license));
 
         let clone = self.inner.clone();
         let readied = mem::replace(&mut self.inner, clone);
-        let attempts = Retry::new(policy, Attempt::new(readied, limits)).call(request);
-        ResponseFuture::new(attempts, watch)
+        let mut attempts = Retry::new(policy, Attempt::new(readied, limits));
+        let (head, body) = request.into_parts();
+        let body = self.config.replay(body, license);
+        ResponseFuture::new(attempts.call(Request::from_parts(head, body)), watch)
     }
 }
 
