@@ -48,6 +48,24 @@ async fn r15_a_response_carries_the_report() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r15_the_report_of_a_single_request_is_whole() {
+    for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
+        let server = Server::script([answer(status.as_u16())]);
+        let response = server
+            .service(&RateLimitAwareRetryLayer::new())
+            .oneshot(keyed())
+            .await
+            .unwrap();
+        let report = response.extensions().get::<RetryReport>().unwrap();
+        assert_eq!((report.attempts, report.stopped), (1, None));
+        assert!(report.waits.is_empty());
+        assert_eq!(report.retry_after, None);
+        assert_eq!(report.outcome, Outcome::Answered(status));
+        assert!(report.key.is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r15_the_report_can_be_read_while_the_call_runs() {
     let report = CallReport::new();
     let mut request = get();
