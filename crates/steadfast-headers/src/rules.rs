@@ -33,7 +33,7 @@ impl KeyRules {
     /// 1 to 64 bytes of `A-Z`, `a-z`, `0-9`, `_` and `-`, raw or quoted.
     pub const DEFAULT: Self = Self {
         max_len: NonZeroU8::new(64).expect("not zero"),
-        allowed: token_bytes(),
+        allowed: TOKEN_BYTES,
         form: KeyForm::Both,
     };
 
@@ -43,7 +43,7 @@ impl KeyRules {
     /// do.
     pub const LOOSE: Self = Self {
         max_len: NonZeroU8::MAX,
-        allowed: sendable_bytes(),
+        allowed: SENDABLE_BYTES,
         form: KeyForm::Both,
     };
 
@@ -68,7 +68,7 @@ impl KeyRules {
     pub const fn also_allow(mut self, bytes: &[u8]) -> Result<Self, KeyRulesError> {
         let mut rest = bytes;
         while let [byte, tail @ ..] = rest {
-            if !contains(sendable_bytes(), *byte) {
+            if !contains(SENDABLE_BYTES, *byte) {
                 return Err(KeyRulesError { byte: *byte });
             }
             self.allowed |= bit(*byte);
@@ -159,10 +159,12 @@ impl KeyRules {
         }
     }
 
+    /// The sets of bytes that most rules have are written out, without a way out of the loop: many bytes are judged at
+    /// once.
     fn admit(&self, key: &[u8]) -> bool {
-        const SENDABLE: u128 = sendable_bytes();
-        if self.allowed == SENDABLE {
-            // The rules of every client. Without a way out of the loop many bytes are judged at once.
+        if self.allowed == TOKEN_BYTES {
+            key.iter().fold(true, |all, &byte| all & is_token(byte))
+        } else if self.allowed == SENDABLE_BYTES {
             key.iter().fold(true, |all, &byte| all & is_sendable(byte))
         } else {
             key.iter().all(|&byte| contains(self.allowed, byte))
@@ -267,11 +269,14 @@ fn trim(mut value: &[u8]) -> &[u8] {
     value
 }
 
+const TOKEN_BYTES: u128 = token_bytes();
+const SENDABLE_BYTES: u128 = sendable_bytes();
+
 const fn token_bytes() -> u128 {
     let mut set = 0;
     let mut byte = 0u8;
     while byte < 128 {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
+        if is_token(byte) {
             set |= bit(byte);
         }
         byte = byte.saturating_add(1);
@@ -290,6 +295,10 @@ const fn sendable_bytes() -> u128 {
         byte = byte.saturating_add(1);
     }
     set
+}
+
+const fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() | (byte == b'_') | (byte == b'-')
 }
 
 const fn is_sendable(byte: u8) -> bool {
