@@ -88,14 +88,7 @@ fn non_empty(path: &str) -> &str {
 fn authority(head: Head<'_>) -> Result<String, Reason> {
     let host = match head.uri.authority() {
         Some(authority) => authority.as_str(),
-        None => {
-            let mut hosts = head.headers.get_all(header::HOST).iter();
-            let host = hosts.next().ok_or(Reason::Missing)?;
-            if hosts.next().is_some() {
-                return Err(Reason::Malformed);
-            }
-            host.to_str().map_err(|_| Reason::Malformed)?
-        }
+        None => host_field(head.headers)?,
     };
     if host.is_empty() || host.contains('@') || !host.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(Reason::Malformed);
@@ -109,6 +102,15 @@ fn authority(head: Head<'_>) -> Result<String, Reason> {
     };
     let bare = own_ports.iter().find_map(|port| host.strip_suffix(port));
     Ok(bare.map_or_else(|| host.clone(), str::to_owned))
+}
+
+fn host_field(headers: &HeaderMap) -> Result<&str, Reason> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next().ok_or(Reason::Missing)?;
+    if hosts.next().is_some() {
+        return Err(Reason::Malformed);
+    }
+    host.to_str().map_err(|_| Reason::Malformed)
 }
 
 /// All lines of a field, trimmed and joined (RFC 9421 §2.1).

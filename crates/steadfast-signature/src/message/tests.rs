@@ -146,7 +146,7 @@ fn what_is_signed_is_verified_and_the_body_counts() {
         );
     }
     // As a server sees it, behind whatever ended TLS.
-    let mut received = head.clone();
+    let mut received = head;
     received.uri = "/foo?a=b".parse::<Uri>().unwrap();
     assert_eq!(judge(&scheme, &received, "one"), Err(Reason::Missing));
     set(&mut received, "host", "EXAMPLE.com:443");
