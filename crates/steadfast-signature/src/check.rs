@@ -1,5 +1,7 @@
 //! The comparison of what was presented with what is computed, while the body arrives.
 
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256, Sha512};
 use steadfast_core::{
@@ -30,11 +32,7 @@ struct Digests {
 
 impl Check {
     /// Begins with the head. A key that is not known costs what any other does.
-    pub(crate) fn begin(
-        presented: &Presented,
-        secrets: Option<&Secrets>,
-        now: std::time::SystemTime,
-    ) -> Self {
+    pub(crate) fn begin(presented: &Presented, secrets: Option<&Secrets>, now: SystemTime) -> Self {
         let known = secrets.is_some_and(|secrets| secrets.active(now).next().is_some());
         let secrets = secrets
             .filter(|_| known)
@@ -71,7 +69,7 @@ impl Check {
         presented: &Presented,
         secrets: Option<&Secrets>,
         body: &Bytes,
-        now: std::time::SystemTime,
+        now: SystemTime,
     ) -> Result<SignedContent, Reason> {
         let content = &presented.content;
         let (sha256, sha512) = self.digests.finish();
@@ -98,7 +96,8 @@ impl Check {
                 verified |= candidate.matches(&computed);
             }
         }
-        verified |= ed25519(presented, secrets, body, now);
+        let secrets = secrets.filter(|_| self.known);
+        verified |= ed25519(presented, secrets.unwrap_or(Secrets::dummy()), body, now);
         let named = match presented.body_digest {
             None => Choice::from(1),
             Some(BodyDigest::Sha256(named)) => named.ct_eq(&sha256.unwrap_or_default()),
@@ -125,40 +124,28 @@ fn algorithms(candidates: &Candidates) -> impl Iterator<Item = Algorithm> {
         .map(|(_, algorithm)| algorithm)
 }
 
+/// A verification costs as much as hashing 100 KiB: no sender can ask for more of them than these, times the secrets of a
+/// key.
 #[cfg(feature = "ed25519")]
-fn ed25519(
-    presented: &Presented,
-    secrets: Option<&Secrets>,
-    body: &Bytes,
-    now: std::time::SystemTime,
-) -> Choice {
+const MAX_ED25519: usize = 4;
+
+#[cfg(feature = "ed25519")]
+fn ed25519(presented: &Presented, secrets: &Secrets, body: &Bytes, now: SystemTime) -> Choice {
     let mut verified = Choice::from(0);
-    let wanted = presented
-        .candidates
-        .iter()
-        .any(|candidate| candidate.algorithm() == Algorithm::Ed25519);
-    let Some(secrets) = secrets.filter(|_| wanted) else {
-        return verified;
-    };
     let mut message = None;
-    for secret in secrets.active(now).filter(|secret| secret.is_ed25519()) {
-        let message = message.get_or_insert_with(|| presented.content.whole(body));
-        for candidate in presented.candidates.iter() {
-            if candidate.algorithm() == Algorithm::Ed25519 {
-                verified |= secret.verify_ed25519(message, candidate);
-            }
+    let candidates = presented.candidates.iter();
+    let candidates = candidates.filter(|candidate| candidate.algorithm() == Algorithm::Ed25519);
+    for candidate in candidates.take(MAX_ED25519) {
+        for secret in secrets.active(now).filter(|secret| secret.is_ed25519()) {
+            let message = message.get_or_insert_with(|| presented.content.whole(body));
+            verified |= secret.verify_ed25519(message, candidate);
         }
     }
     verified
 }
 
 #[cfg(not(feature = "ed25519"))]
-fn ed25519(
-    _presented: &Presented,
-    _secrets: Option<&Secrets>,
-    _body: &Bytes,
-    _now: std::time::SystemTime,
-) -> Choice {
+fn ed25519(_: &Presented, _: &Secrets, _: &Bytes, _: SystemTime) -> Choice {
     Choice::from(0)
 }
 
@@ -211,17 +198,17 @@ impl Digests {
 pub(crate) fn fact(
     scheme: &str,
     key_id: &str,
-    presented: Presented,
+    presented: &Presented,
     content: SignedContent,
     clock: &Clock,
 ) -> Verified {
     let mut verified = Verified::new(scheme, key_id, content);
-    if let Some(window) = presented.window {
+    if let Some(window) = &presented.window {
         let freshness = Freshness::new(window.signed_at(), window.until(), clock.clone());
         verified = verified.fresh(freshness);
     }
-    if let Some(id) = presented.id {
-        verified = verified.with_id(id);
+    if let Some(id) = &presented.id {
+        verified = verified.with_id(id.clone());
     }
     verified
 }
@@ -264,7 +251,6 @@ pub fn verify(
     let mut check = Check::begin(&presented, Some(secrets), now);
     check.update(&presented.content, body);
     let content = check.finish(&presented, Some(secrets), body, now)?;
-    let key_id = presented.key_id.clone();
-    let key_id = key_id.as_deref().unwrap_or(crate::DEFAULT_KEY_ID);
-    Ok(fact(scheme.name(), key_id, presented, content, clock))
+    let key_id = presented.key_id.as_deref().unwrap_or(crate::DEFAULT_KEY_ID);
+    Ok(fact(scheme.name(), key_id, &presented, content, clock))
 }

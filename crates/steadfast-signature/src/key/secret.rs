@@ -182,7 +182,7 @@ mod ed25519 {
     use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
     use subtle::Choice;
 
-    use super::{KeyError, Material, Secret};
+    use super::{KeyCodec, KeyError, Material, Secret};
     use crate::{algorithm::Candidate, encoding::decode_key_base64};
 
     impl Secret {
@@ -206,7 +206,11 @@ mod ed25519 {
         }
 
         pub(super) fn ed25519_public_text(text: &str) -> Result<Self, KeyError> {
-            let bytes = decode_key_base64(text).ok_or(KeyError::Undecodable)?;
+            Self::parse_ed25519_public(KeyCodec::Base64, text)
+        }
+
+        pub(crate) fn parse_ed25519_public(codec: KeyCodec, text: &str) -> Result<Self, KeyError> {
+            let bytes = codec.decode(text)?;
             let bytes = bytes.as_slice().try_into();
             Self::ed25519_public(bytes.map_err(|_| KeyError::Undecodable)?)
         }

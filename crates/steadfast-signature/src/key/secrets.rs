@@ -45,10 +45,16 @@ impl Secrets {
     pub(crate) fn dummy() -> &'static Self {
         static DUMMY: OnceLock<Secrets> = OnceLock::new();
         DUMMY.get_or_init(|| {
-            let bytes = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
-            Secret::from_bytes(bytes)
-                .expect("32 bytes are not empty")
-                .into()
+            let mut seed = [0; 32];
+            seed[..16].copy_from_slice(Uuid::new_v4().as_bytes());
+            seed[16..].copy_from_slice(Uuid::new_v4().as_bytes());
+            let secret = Secret::from_bytes(seed).expect("32 bytes are not empty");
+            // One of each kind: a key serves the schemes of one.
+            #[cfg(feature = "ed25519")]
+            let secrets = [secret, Secret::ed25519_private(&seed)];
+            #[cfg(not(feature = "ed25519"))]
+            let secrets = [secret];
+            Self::new(secrets).expect("there is one, and no more than two")
         })
     }
 }

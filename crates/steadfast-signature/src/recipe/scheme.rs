@@ -98,12 +98,16 @@ impl HmacScheme {
         self.key_codec
     }
 
-    /// Reads the text of a secret as this scheme's senders show it.
+    /// Reads the text of a secret as this scheme's senders show it: of Ed25519 the public key.
     ///
     /// # Errors
     ///
     /// If it is empty or not of the form it should have.
     pub fn secret(&self, text: &str) -> Result<Secret, KeyError> {
+        #[cfg(feature = "ed25519")]
+        if self.algorithm == Algorithm::Ed25519 {
+            return Secret::parse_ed25519_public(self.key_codec, text);
+        }
         Secret::parse(self.key_codec, text)
     }
 

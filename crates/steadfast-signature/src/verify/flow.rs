@@ -2,12 +2,12 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, request::Parts};
-use steadfast_core::{Body, Capped, facts::Verified, read_capped};
+use steadfast_core::{Body, Capped, ReadCapped, read_capped};
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -34,7 +34,7 @@ pub(super) struct Call<S, Sc, K, B> {
     reason = "an async fn has room for its arguments twice"
 )]
 pub(super) fn run<S, Sc, K, ReqBody, ResBody>(
-    call: Call<S, Sc, K, ReqBody>,
+    mut call: Call<S, Sc, K, ReqBody>,
 ) -> impl Future<Output = Result<Response<Body<ResBody>>, S::Error>>
 where
     S: Service<Request<Body<ReqBody>>, Response = Response<ResBody>>,
@@ -43,61 +43,61 @@ where
     ReqBody: http_body::Body,
     ResBody: http_body::Body,
 {
+    // What is held across the awaits is moved for each request: nothing is taken apart before it has to be, and nothing is
+    // handed to a further async function by value.
     async move {
-        let Call {
-            mut inner,
-            scheme,
-            keys,
-            config,
-            presented,
-            mut head,
-            body,
-        } = call;
-        let body = match verify(&*scheme, &keys, &config, presented, &head, body).await {
-            Ok((verified, bytes, trailers)) => {
-                head.extensions.insert(verified);
-                Body::with_trailers(bytes, trailers)
+        let (verified, bytes, trailers) = {
+            let named;
+            let key_id = match (&call.presented.key_id, &call.config.key_id) {
+                (Some(key_id), _) => Some(&**key_id),
+                (None, None) => Some(DEFAULT_KEY_ID),
+                (None, Some(name)) => {
+                    named = name(&call.head);
+                    named.as_deref()
+                }
+            };
+            let secrets = match key_id {
+                Some(key_id) => match find(&call.keys, key_id, &call.config).await {
+                    Ok(secrets) => secrets,
+                    Err(rejection) => return Ok(call.config.reject(call.scheme.name(), rejection)),
+                },
+                None => None,
+            };
+            let now = call.config.clock.now();
+            let mut check = Check::begin(&call.presented, secrets.as_ref(), now);
+            let read = Reading::new(call.body, &mut check, &call.presented, &call.config).await;
+            let (bytes, trailers) = match read {
+                Ok(read) => read,
+                Err(rejection) => return Ok(call.config.reject(call.scheme.name(), rejection)),
+            };
+            let judged = check
+                .finish(&call.presented, secrets.as_ref(), &bytes, now)
+                .and_then(|content| {
+                    // The body may have taken longer than its timestamp is good for.
+                    if let Some(window) = &call.presented.window {
+                        window.judge(call.config.clock.now())?;
+                    }
+                    let key_id = key_id.ok_or(Reason::UnknownKey)?;
+                    let clock = &call.config.clock;
+                    Ok(fact(
+                        call.scheme.name(),
+                        key_id,
+                        &call.presented,
+                        content,
+                        clock,
+                    ))
+                });
+            match judged {
+                Ok(verified) => (verified, bytes, trailers),
+                Err(reason) => return Ok(call.config.reject(call.scheme.name(), reason.into())),
             }
-            Err(rejection) => return Ok(config.reject(scheme.name(), rejection)),
         };
-        poll_fn(|cx| inner.poll_ready(cx)).await?;
-        let response = inner.call(Request::from_parts(head, body)).await?;
-        Ok(response.map(Body::inner))
+        call.head.extensions.insert(verified);
+        poll_fn(|cx| call.inner.poll_ready(cx)).await?;
+        let body = Body::with_trailers(bytes, trailers);
+        let response = call.inner.call(Request::from_parts(call.head, body));
+        Ok(response.await?.map(Body::inner))
     }
-}
-
-async fn verify<Sc: Scheme, K: FindKey, B: http_body::Body>(
-    scheme: &Sc,
-    keys: &K,
-    config: &Config,
-    presented: Presented,
-    head: &Parts,
-    body: B,
-) -> Result<(Verified, Bytes, Option<HeaderMap>), Rejection> {
-    let named;
-    let key_id = match (&presented.key_id, &config.key_id) {
-        (Some(key_id), _) => Some(&**key_id),
-        (None, None) => Some(DEFAULT_KEY_ID),
-        (None, Some(name)) => {
-            named = name(head);
-            named.as_deref()
-        }
-    };
-    let secrets = match key_id {
-        Some(key_id) => find(keys, key_id, config).await?,
-        None => None,
-    };
-    let now = config.clock.now();
-    let mut check = Check::begin(&presented, secrets.as_ref(), now);
-    let (bytes, trailers) = read(body, &mut check, &presented, config).await?;
-    let content = check.finish(&presented, secrets.as_ref(), &bytes, now)?;
-    // The body may have taken longer than its timestamp is good for.
-    if let Some(window) = &presented.window {
-        window.judge(config.clock.now())?;
-    }
-    let key_id: Box<str> = key_id.ok_or(Reason::UnknownKey)?.into();
-    let verified = fact(scheme.name(), &key_id, presented, content, &config.clock);
-    Ok((verified, bytes, trailers))
 }
 
 /// Looks the key up, within its time.
@@ -127,20 +127,30 @@ async fn find<K: FindKey>(
 }
 
 /// Reads the body into the check and into memory.
-async fn read<B: http_body::Body>(
-    body: B,
-    check: &mut Check,
-    presented: &Presented,
-    config: &Config,
-) -> Result<(Bytes, Option<HeaderMap>), Rejection> {
-    let tee = Tee::new(body, check, &presented.content);
-    let mut reading = read_capped(tee, config.max_body);
-    let mut patience = Patience::new(config, presented.window.as_ref());
-    poll_fn(|cx| match Pin::new(&mut reading).poll(cx) {
-        Poll::Ready(Capped::Complete { bytes, trailers }) => Poll::Ready(Ok((bytes, trailers))),
-        Poll::Ready(Capped::Over { .. }) => Poll::Ready(Err(Rejection::BodyTooLarge)),
-        Poll::Ready(Capped::Failed { .. }) => Poll::Ready(Err(Rejection::BodyUnreadable)),
-        Poll::Pending => patience.poll(cx).map(Err),
-    })
-    .await
+struct Reading<'a, B: http_body::Body> {
+    read: ReadCapped<Tee<'a, B>>,
+    patience: Patience<'a>,
+}
+
+impl<'a, B: http_body::Body> Reading<'a, B> {
+    fn new(body: B, check: &'a mut Check, presented: &'a Presented, config: &'a Config) -> Self {
+        let tee = Tee::new(body, check, &presented.content);
+        Self {
+            read: read_capped(tee, config.max_body),
+            patience: Patience::new(config, presented.window.as_ref()),
+        }
+    }
+}
+
+impl<B: http_body::Body> Future for Reading<'_, B> {
+    type Output = Result<(Bytes, Option<HeaderMap>), Rejection>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match Pin::new(&mut self.read).poll(cx) {
+            Poll::Ready(Capped::Complete { bytes, trailers }) => Poll::Ready(Ok((bytes, trailers))),
+            Poll::Ready(Capped::Over { .. }) => Poll::Ready(Err(Rejection::BodyTooLarge)),
+            Poll::Ready(Capped::Failed { .. }) => Poll::Ready(Err(Rejection::BodyUnreadable)),
+            Poll::Pending => self.patience.poll(cx).map(Err),
+        }
+    }
 }

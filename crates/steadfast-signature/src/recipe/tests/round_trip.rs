@@ -261,3 +261,54 @@ fn s04_v1a_is_verified_with_the_public_key() {
     });
     assert_eq!(check(&scheme, &mac, &both, &body, 1_700_000_000), Ok(()));
 }
+
+#[cfg(feature = "ed25519")]
+#[test]
+fn s04_discord_is_verified_with_the_hex_of_its_public_key() {
+    let scheme = HmacScheme::discord();
+    let pair = ed25519_dalek::SigningKey::from_bytes(&[9; 32]);
+    let public = base16ct::lower::encode_string(&pair.verifying_key().to_bytes());
+    let public = scheme.secret(&public).unwrap();
+    let body = Bytes::from_static(b"{}");
+    let mut head = post("/", &[]);
+    let stamp = Stamp::random(at(1_700_000_000));
+    let private = Secret::ed25519_private(&[9; 32]);
+    scheme
+        .sign(&mut head, &body, &private.into(), &stamp)
+        .unwrap();
+    assert_eq!(check(&scheme, &public, &head, &body, 1_700_000_000), Ok(()));
+    for bad in ["", "00", "zz"] {
+        assert!(scheme.secret(bad).is_err());
+    }
+}
+
+#[cfg(feature = "ed25519")]
+#[test]
+fn pitfall_37_an_unknown_key_is_verified_against_one_of_each_kind() {
+    let dummy = Secrets::dummy();
+    let secrets: Vec<_> = dummy.active(at(0)).collect();
+    assert!(secrets.iter().any(|secret| secret.is_ed25519()));
+    assert!(secrets.iter().any(|secret| !secret.is_ed25519()));
+}
+
+#[cfg(feature = "ed25519")]
+#[test]
+fn no_sender_asks_for_more_than_four_verifications_a_key() {
+    let scheme = HmacScheme::standard_webhooks();
+    let private = Secret::ed25519_private(&[9; 32]);
+    let mut head = post("/", &[("webhook-id", "msg_1")]);
+    let stamp = Stamp::random(at(1_700_000_000));
+    let body = Bytes::from_static(b"{}");
+    scheme
+        .sign(&mut head, &body, &private.clone().into(), &stamp)
+        .unwrap();
+    let wrong = format!("v1a,{}== ", "A".repeat(86));
+    for (others, outcome) in [(3, Ok(())), (4, Err(Reason::Mismatch))] {
+        let mut several = head.clone();
+        super::change(&mut several.headers, "webhook-signature", |good| {
+            format!("{}{good}", wrong.repeat(others))
+        });
+        let judged = check(&scheme, &private, &several, &body, 1_700_000_000);
+        assert_eq!(judged, outcome);
+    }
+}
