@@ -8,6 +8,8 @@
 //! | `idempotency` (default) | [`IdempotencyKeyLayer`](idempotency::IdempotencyKeyLayer) | client |
 //! | `idempotency` (default) | [`IdempotencyLayer`](idempotency::IdempotencyLayer) | server |
 //! | `retry` (default) | [`RateLimitAwareRetryLayer`](retry::RateLimitAwareRetryLayer) | client |
+//! | `signature` | [`SignatureVerifyLayer`](signature::SignatureVerifyLayer) | server |
+//! | `signature` | [`SignRequestLayer`](signature::SignRequestLayer) | client |
 //! | `reqwest` | [`ReqwestService`](core::reqwest::ReqwestService) | client |
 //!
 //! Features `axum` and `hyper-util` (both default) fit the layers to these two; `full` is all of them.
@@ -15,10 +17,12 @@
 //! # Order of layers
 //!
 //! Client, outside in: trace and request id, `IdempotencyKeyLayer`, `RateLimitAwareRetryLayer`, the attempt's timeout,
-//! the client. The key outside the retry: one call, one key, however often it is sent.
+//! `SignRequestLayer`, the client. The key outside the retry: one call, one key, however often it is sent. The signature
+//! inside: each attempt has its own, and none is taken for a replay of the one before.
 //!
-//! Server, outside in: trace and request id, rate limit, authentication, body limit and decompression,
-//! `IdempotencyLayer`, timeout, handler.
+//! Server, outside in: trace and request id, rate limit, authentication (`SignatureVerifyLayer` for one), body limit and
+//! decompression, `IdempotencyLayer`, timeout, handler. Signatures outside decompression: they are of the bytes on the
+//! wire.
 //!
 //! # A server
 //!
@@ -71,3 +75,5 @@ pub use steadfast_headers as headers;
 pub use steadfast_idempotency as idempotency;
 #[cfg(feature = "retry")]
 pub use steadfast_retry as retry;
+#[cfg(feature = "signature")]
+pub use steadfast_signature as signature;
