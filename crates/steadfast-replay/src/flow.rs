@@ -189,7 +189,11 @@ impl<St: Store> Owner<St> {
             due = Instant::now() + third;
             let limit = self.config.store_timeout.min(third);
             if let Ok(Settled::Stale) = Step::new(self.renew(), limit).await {
-                tracing::warn!(event = "lease_lost", fence = lease.fence, "event lease lost");
+                tracing::warn!(
+                    event = "lease_lost",
+                    fence = lease.fence,
+                    "event lease lost"
+                );
                 lease.lost.store(true, Ordering::Relaxed);
                 return pending().await;
             }
@@ -210,11 +214,17 @@ impl<St: Store> Owner<St> {
         if self.renewing(from, lease, self.try_commit()).await {
             return;
         }
-        tracing::warn!(event = "save_failed", fence = lease.fence, "an event was not committed");
+        tracing::warn!(
+            event = "save_failed",
+            fence = lease.fence,
+            "an event was not committed"
+        );
         let (owner, lease) = (self.clone(), lease.clone());
         self.config.mode.tracker.spawn(async move {
             let from = Instant::now();
-            owner.renewing(from, &lease, owner.commit_repeatedly()).await;
+            owner
+                .renewing(from, &lease, owner.commit_repeatedly())
+                .await;
         });
     }
 

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn g02_a_request_is_remembered_to_the_edge_of_its_window() {
-        let at = |s: u64| SystemTime::UNIX_EPOCH + s * S;
+        let at = |s: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(s);
         let life = |now, signed| {
             let freshness = Freshness::new(signed, signed + 30 * S, Clock::from_fn(move || now));
             life(Some(&freshness), None)
@@ -148,7 +148,10 @@ mod tests {
             identities(verified(body).with_id(MessageId::signed(id.into())), false)
         };
         let unsigned = |id: &'static str, body, trust| {
-            identities(verified(body).with_id(MessageId::unsigned(id.into())), trust)
+            identities(
+                verified(body).with_id(MessageId::unsigned(id.into())),
+                trust,
+            )
         };
         let absent = |body| identities(verified(body), false);
         assert_eq!(signed("1", "a"), signed("1", "b"));

@@ -82,8 +82,7 @@ impl Rejection {
     }
 
     pub(crate) fn problem(self, retry_after: Duration) -> Problem {
-        let problem =
-            Problem::new(self.status(), self.code(), self.title()).detail(self.detail());
+        let problem = Problem::new(self.status(), self.code(), self.title()).detail(self.detail());
         if self.is_unauthorized() {
             problem
         } else {

@@ -9,7 +9,7 @@
 //! | a layer's use of the service inside it | [`ServiceProbe`], [`ProbeHandle`], [`assert_service_contract`], [`assert_error`] |
 //! | what is left behind when a future is dropped | [`drop_at_every_await`], [`poll_times`] |
 //! | a layer's handling of bodies | [`ChunkedBody`], [`BodyMeter`] |
-//! | a store | [`conformance`], [`idempotency_store!`] |
+//! | a store | [`conformance`], [`idempotency_store!`], [`replay_store!`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

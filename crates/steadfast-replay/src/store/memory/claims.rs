@@ -26,16 +26,24 @@ impl Claims {
         let identities = claim.event.identities();
         let held = |identity: &Digest| self.claims.get(identity);
         let foreign = |held: &&Held| held.token != claim.token && held.lease_until > now;
-        if identities.clone().filter_map(held).any(|held| foreign(&held)) {
+        if identities
+            .clone()
+            .filter_map(held)
+            .any(|held| foreign(&held))
+        {
             return Claimed::Running;
         }
         let mut own = identities.clone().map(held);
-        let again = own.clone().all(|held| held.is_some_and(|held| held.token == claim.token));
+        let again = own
+            .clone()
+            .all(|held| held.is_some_and(|held| held.token == claim.token));
         let fence = match own.next().flatten() {
             Some(held) if again => held.fence,
             _ => self.fence + 1,
         };
-        let missing = identities.clone().filter(|identity| held(identity).is_none());
+        let missing = identities
+            .clone()
+            .filter(|identity| held(identity).is_none());
         if !room.take(missing.count()) {
             return Claimed::Full;
         }

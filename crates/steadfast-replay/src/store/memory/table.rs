@@ -108,10 +108,7 @@ impl Table {
 type Key = [u8; 16];
 
 pub(super) fn key(digest: &Digest) -> Key {
-    *digest
-        .as_bytes()
-        .first_chunk()
-        .expect("16 is less than 32")
+    *digest.as_bytes().first_chunk().expect("16 is less than 32")
 }
 
 #[derive(Clone, Copy)]
@@ -227,7 +224,10 @@ impl Shard {
                 *first.get_mut() = place.next;
             }
             self.forgotten = self.forgotten.max(until);
-            if let Ok(found) = self.index.find_entry(hash(&place.key), |other| *other == at) {
+            if let Ok(found) = self
+                .index
+                .find_entry(hash(&place.key), |other| *other == at)
+            {
                 found.remove();
             }
             let owner = u64::from_le_bytes(place.owner);
