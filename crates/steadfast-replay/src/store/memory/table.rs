@@ -184,20 +184,17 @@ impl Shard {
             until: entry.until,
             next: *head,
         };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.places[at as usize] = place;
-                at
+        let at = if let Some(at) = self.free.pop() {
+            self.places[at as usize] = place;
+            at
+        } else {
+            let at = u32::try_from(self.places.len()).expect("a shard is not that large");
+            if self.places.len() == self.places.capacity() {
+                // By a quarter: what is not used is memory too.
+                self.places.reserve_exact(self.places.len() / 4 + 8);
             }
-            None => {
-                let at = u32::try_from(self.places.len()).expect("a shard is not that large");
-                if self.places.len() == self.places.capacity() {
-                    // By a quarter: what is not used is memory too.
-                    self.places.reserve_exact(self.places.len() / 4 + 8);
-                }
-                self.places.push(place);
-                at
-            }
+            self.places.push(place);
+            at
         };
         *head = at;
         let Self { places, index, .. } = self;
