@@ -10,6 +10,7 @@
 //! | `retry` (default) | [`RateLimitAwareRetryLayer`](retry::RateLimitAwareRetryLayer) | client |
 //! | `signature` | [`SignatureVerifyLayer`](signature::SignatureVerifyLayer) | server |
 //! | `signature` | [`SignRequestLayer`](signature::SignRequestLayer) | client |
+//! | `replay` | [`ReplayGuardLayer`](replay::ReplayGuardLayer) | server |
 //! | `reqwest` | [`ReqwestService`](core::reqwest::ReqwestService) | client |
 //!
 //! Features `axum` and `hyper-util` (both default) fit the layers to these two; `full` is all of them.
@@ -20,8 +21,8 @@
 //! `SignRequestLayer`, the client. The key outside the retry: one call, one key, however often it is sent. The signature
 //! inside: each attempt has its own, and none is taken for a replay of the one before.
 //!
-//! Server, outside in: trace and request id, rate limit, authentication (`SignatureVerifyLayer` for one), body limit and
-//! decompression, `IdempotencyLayer`, timeout, handler. Signatures outside decompression: they are of the bytes on the
+//! Server, outside in: trace and request id, rate limit, authentication (`SignatureVerifyLayer` for one),
+//! `ReplayGuardLayer`, body limit and decompression, `IdempotencyLayer`, timeout, handler. Signatures outside decompression: they are of the bytes on the
 //! wire.
 //!
 //! # A server
@@ -73,6 +74,8 @@ pub use steadfast_core as core;
 pub use steadfast_headers as headers;
 #[cfg(feature = "idempotency")]
 pub use steadfast_idempotency as idempotency;
+#[cfg(feature = "replay")]
+pub use steadfast_replay as replay;
 #[cfg(feature = "retry")]
 pub use steadfast_retry as retry;
 #[cfg(feature = "signature")]
