@@ -16,14 +16,18 @@
 
 mod case;
 mod client;
+mod memory;
 mod message;
+mod replay;
 mod report;
 mod runtime;
 mod scenario;
 mod server;
+mod signature;
 
 pub use self::{
     case::{BATCH, Case, Seen},
+    memory::memory_of_entries,
     report::{MOST_CALLS, print},
     runtime::in_runtime,
     scenario::{Scenario, Target, find, scenarios},

@@ -25,7 +25,10 @@ pub fn print(allocator: &StatsAlloc<System>, out: &mut impl Write) -> Result<(),
         let figure = Figures {
             medians: rounds::medians(&scenario)?,
             allocations: allocations::per_call(allocator, &scenario)?,
-            instructions: callgrind.as_ref().and_then(|it| it.per_call(&scenario)),
+            instructions: callgrind
+                .as_ref()
+                .filter(|_| !scenario.is_bulk())
+                .and_then(|it| it.per_call(&scenario)),
         };
         figures.insert((scenario.group(), scenario.name()), figure);
     }

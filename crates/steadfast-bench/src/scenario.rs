@@ -1,4 +1,4 @@
-use crate::{Case, client, server};
+use crate::{Case, client, replay, server, signature};
 
 /// A stack of services, a kind of call, and what it may cost.
 #[derive(Clone, Copy, Debug)]
@@ -8,6 +8,7 @@ pub struct Scenario {
     bare: Option<&'static str>,
     peer: Option<&'static str>,
     targets: &'static [Target],
+    bulk: bool,
     case: fn() -> Box<dyn Case>,
 }
 
@@ -17,6 +18,8 @@ pub struct Scenario {
 pub enum Target {
     /// So many nanoseconds more than the bare call.
     OverBare(f64),
+    /// So many times the bare call.
+    OfBare(f64),
     /// No more allocations than the bare call.
     NoAllocation,
     /// So many times what another scenario costs, both over the bare call.
@@ -35,6 +38,7 @@ impl Scenario {
             bare: None,
             peer: None,
             targets: &[],
+            bulk: false,
             case,
         }
     }
@@ -56,7 +60,13 @@ impl Scenario {
         self
     }
 
-    /// Which side it is about: `client` or `server`.
+    /// Marks calls of so many bytes that counting their instructions would take minutes and tell nothing.
+    pub(crate) const fn bulk(mut self) -> Self {
+        self.bulk = true;
+        self
+    }
+
+    /// Which part it is about: `client`, `server`, `signature` or `replay`.
     #[must_use]
     pub const fn group(&self) -> &'static str {
         self.group
@@ -86,6 +96,12 @@ impl Scenario {
         self.targets
     }
 
+    /// Whether it moves so many bytes that only their time is of interest.
+    #[must_use]
+    pub const fn is_bulk(&self) -> bool {
+        self.bulk
+    }
+
     /// Builds the stack. Inside [`in_runtime`](crate::in_runtime).
     #[must_use]
     pub fn case(&self) -> Box<dyn Case> {
@@ -96,7 +112,13 @@ impl Scenario {
 /// All scenarios.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
-    [server::SCENARIOS, client::SCENARIOS].concat()
+    [
+        server::SCENARIOS,
+        client::SCENARIOS,
+        signature::SCENARIOS,
+        replay::SCENARIOS,
+    ]
+    .concat()
 }
 
 /// The scenario with this name, which is `group/name`.
@@ -143,7 +165,7 @@ mod tests {
         for scenario in scenarios() {
             let others = scenario.targets.iter().filter_map(|target| match target {
                 Target::Times(_, name) => Some(*name),
-                Target::OverBare(_) | Target::NoAllocation => None,
+                Target::OverBare(_) | Target::OfBare(_) | Target::NoAllocation => None,
             });
             for name in others.chain(scenario.bare).chain(scenario.peer) {
                 let name = format!("{}/{name}", scenario.group);

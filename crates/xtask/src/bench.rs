@@ -17,7 +17,12 @@ pub(crate) fn run(filter: &str) -> Result<(), Failure> {
         bench = bench.arg("--").arg(filter);
     }
     bench.limit(LIMIT).run()?;
-    Invocation::new("cargo run --release --bin report --package")
-        .arg(PACKAGE)
-        .run()
+    for program in ["report", "memory"] {
+        Invocation::new("cargo run --release --package")
+            .arg(PACKAGE)
+            .arg("--bin")
+            .arg(program)
+            .run()?;
+    }
+    Ok(())
 }

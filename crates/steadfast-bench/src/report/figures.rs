@@ -55,6 +55,7 @@ impl<'a> Compared<'a> {
     pub(super) fn meets(&self, target: Target) -> Option<bool> {
         Some(match target {
             Target::OverBare(most) => self.over_bare()? <= most,
+            Target::OfBare(most) => self.times_bare()? <= most,
             Target::Times(most, name) => self.times(name)? <= most,
             Target::NoAllocation => {
                 let bare = self.of(self.scenario.bare()?)?;

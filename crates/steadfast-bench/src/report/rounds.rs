@@ -11,7 +11,9 @@ use std::{
 
 use crate::{BATCH, Case, Scenario, find, in_runtime};
 
+/// Whichever comes first.
 const ROUNDS: usize = 4_000;
+const LONGEST: Duration = Duration::from_secs(3);
 
 /// The medians of a call and of its bare call, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +31,11 @@ pub(super) fn medians(scenario: &Scenario) -> io::Result<Medians> {
     in_runtime(|| {
         let mut own = Turns::new(scenario);
         let mut bare = bare.as_ref().map(Turns::new);
+        let started = Instant::now();
         for _ in 0..ROUNDS {
+            if started.elapsed() > LONGEST {
+                break;
+            }
             own.take();
             if let Some(bare) = &mut bare {
                 bare.take();

@@ -72,6 +72,7 @@ fn ratios(compared: &Compared<'_>) -> String {
 fn describe(target: Target) -> String {
     match target {
         Target::OverBare(most) => format!("over bare ≤ {}", nanoseconds(most)),
+        Target::OfBare(most) => format!("≤ {most:.2} × bare"),
         Target::NoAllocation => "no allocation".to_owned(),
         Target::Times(most, name) => format!("≤ {most} × {name}"),
     }
