@@ -142,9 +142,15 @@ impl Running {
 impl Candidate {
     /// Whether this is the computed signature. Takes the same time for every content.
     pub(crate) fn matches(&self, computed: &Self) -> Choice {
-        let same = Choice::from(u8::from(self.algorithm == computed.algorithm));
+        let mut same = Choice::from(u8::from(self.algorithm == computed.algorithm));
         let len = self.algorithm.signature_len();
-        same & self.bytes[..len].ct_eq(&computed.bytes[..len])
+        // Every length is one of words, and words are compared four times as fast as bytes.
+        let (presented, _) = self.bytes[..len].as_chunks();
+        let (computed, _) = computed.bytes[..len].as_chunks();
+        for (presented, computed) in presented.iter().zip(computed) {
+            same &= u32::from_ne_bytes(*presented).ct_eq(&u32::from_ne_bytes(*computed));
+        }
+        same
     }
 
     /// The signature, without the room behind it.

@@ -78,12 +78,14 @@ impl Check {
                 SignedContent::around(content.before.clone(), body.clone(), content.after.clone())
             }
             (Covers::BodySha256Hex, sha256) => {
-                let hex = base16ct::lower::encode_string(&sha256.unwrap_or_default());
+                let mut hex = [0; 64];
+                let hex = base16ct::lower::encode(&sha256.unwrap_or_default(), &mut hex);
+                let hex = hex.unwrap_or_default();
                 for running in &mut self.running {
-                    running.update(hex.as_bytes());
+                    running.update(hex);
                 }
                 let before: &[u8] = &content.before;
-                let whole = [before, hex.as_bytes(), &content.after].concat();
+                let whole = [before, hex, &content.after].concat();
                 SignedContent::apart_from(whole.into(), body.clone())
             }
             (Covers::Nothing, _) => SignedContent::apart_from(content.before.clone(), body.clone()),

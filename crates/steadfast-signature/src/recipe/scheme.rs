@@ -144,8 +144,12 @@ impl HmacScheme {
         headers: &HeaderMap,
         uri: &Uri,
     ) -> Result<Content, Reason> {
-        // Most messages that have anything but a body fit.
-        let mut parts = [Vec::new(), Vec::new()];
+        // Most messages fit that have anything before the body.
+        let before = match self.message.first() {
+            None | Some(Segment::Body | Segment::BodySha256) => Vec::new(),
+            Some(_) => Vec::with_capacity(192),
+        };
+        let mut parts = [before, Vec::new()];
         let mut side = 0;
         let mut hashed = false;
         for (at, segment) in self.message.iter().enumerate() {
@@ -186,9 +190,6 @@ impl HmacScheme {
             let value = value.ok_or(Reason::Missing)?.as_bytes();
             if delimiter.is_some_and(|delimiter| value.contains(&delimiter)) {
                 return Err(Reason::Malformed);
-            }
-            if part.capacity() == 0 {
-                part.reserve(128);
             }
             part.extend_from_slice(value);
         }
