@@ -31,7 +31,8 @@ Options:
 ";
 
 const HELP_SETUP: &str = "\
-Install the tools that `cargo xtask test` needs and that are missing. Those present are left as they are.
+Install the tools and the packages that `cargo xtask test` needs and that are missing. Those present are left as they
+are.
 
 Usage: cargo xtask setup
 

@@ -17,6 +17,7 @@ mod features;
 mod fuzz;
 mod invocation;
 mod metadata;
+mod peers;
 mod step;
 mod test;
 mod tool;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
             test::list();
             Ok(())
         }
-        Ok(Command::Setup) => tool::ensure(tool::ALL),
+        Ok(Command::Setup) => test::set_up(),
         Ok(Command::Test { only }) => test::run(&only),
         Err(error) => {
             eprintln!("error: {error}");

@@ -4,8 +4,9 @@ use crate::{
     features, fuzz,
     invocation::{Failure, Invocation},
     metadata::{Metadata, Package},
+    peers,
     step::{self, Step},
-    tool::{self, CLIPPY, CXX, DENY, NEXTEST, RUSTFMT, Tool},
+    tool::{self, CLIPPY, CXX, DENY, NEXTEST, NODE, NPM, PYTHON, RUSTFMT, Tool},
 };
 
 /// The quickstart is built by then and takes seconds; one that hangs is a finding.
@@ -33,9 +34,16 @@ pub(crate) static STEPS: &[Step] = &[
     },
     Step {
         name: "test",
-        about: "unit and integration tests",
-        tools: &[&NEXTEST],
-        plan: |_| plain(&["cargo nextest run --workspace --all-features"]),
+        about: "unit and integration tests, some of them with the senders' own libraries",
+        tools: &[&NEXTEST, &NODE, &NPM, &PYTHON],
+        plan: |metadata| {
+            // The tests install nothing themselves.
+            let mut plan = peers::install(metadata);
+            plan.push(Invocation::new(
+                "cargo nextest run --workspace --all-features",
+            ));
+            Ok(plan)
+        },
     },
     Step {
         name: "doctest",
@@ -112,6 +120,14 @@ pub(crate) fn run(only: &[&str]) -> Result<(), Failure> {
         tool::ensure(&tools)?;
     }
     step::run_all(steps, &Metadata::load()?)
+}
+
+/// Installs all that any step needs.
+pub(crate) fn set_up() -> Result<(), Failure> {
+    tool::ensure(tool::ALL)?;
+    peers::install(&Metadata::load()?)
+        .iter()
+        .try_for_each(Invocation::run)
 }
 
 /// A step of fixed command lines.

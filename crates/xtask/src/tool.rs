@@ -36,6 +36,25 @@ pub(crate) static NEXTEST: Tool = Tool {
     },
 };
 
+pub(crate) static NODE: Tool = Tool {
+    name: "Node.js",
+    probe: "node --version",
+    source: Source::Debian("nodejs"),
+};
+
+pub(crate) static NPM: Tool = Tool {
+    name: "npm",
+    probe: "npm --version",
+    source: Source::Debian("npm"),
+};
+
+pub(crate) static PYTHON: Tool = Tool {
+    name: "Python with venv",
+    // Debian has Python without it.
+    probe: "python3 -m ensurepip --version",
+    source: Source::Debian("python3 python3-venv"),
+};
+
 pub(crate) static RUSTFMT: Tool = Tool {
     name: "rustfmt",
     probe: "cargo fmt --version",
@@ -44,7 +63,9 @@ pub(crate) static RUSTFMT: Tool = Tool {
 
 /// Every tool that some step needs, in the order to install them in. The C compiler that links Rust programs is not
 /// among them: without it this one would not run.
-pub(crate) static ALL: &[&Tool] = &[&CXX, &RUSTFMT, &CLIPPY, &NEXTEST, &DENY];
+pub(crate) static ALL: &[&Tool] = &[
+    &CXX, &RUSTFMT, &CLIPPY, &NODE, &NPM, &PYTHON, &NEXTEST, &DENY,
+];
 
 /// A program that must be there before a step can run.
 #[derive(Debug)]
