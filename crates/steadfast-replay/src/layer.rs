@@ -1,7 +1,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue, Response, header, request::Parts};
-use steadfast_core::{Body, KeyFrom, MakeRejection, OriginalUriFn, ProblemJson, original_uri};
+use steadfast_core::{
+    Body, KeyFrom, MakeRejection, OriginalUriFn, Problem, ProblemJson, original_uri,
+};
 use tokio_util::task::TaskTracker;
 use tower_layer::Layer;
 
@@ -83,7 +85,8 @@ pub(crate) struct Config<M> {
     pub(crate) store_timeout: Duration,
     pub(crate) retry_after: Duration,
     pub(crate) challenge: HeaderValue,
-    pub(crate) make_rejection: Arc<dyn MakeRejection>,
+    /// `None`: problems, but for the one answer whose text is given (G01).
+    pub(crate) make_rejection: Option<Arc<dyn MakeRejection>>,
 }
 
 type SkipFn = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
@@ -96,7 +99,11 @@ impl<M> Config<M> {
     pub(crate) fn reject<B: http_body::Body>(&self, rejection: Rejection) -> Response<Body<B>> {
         tracing::debug!(code = rejection.code(), "signed request refused");
         let problem = rejection.problem(self.retry_after);
-        let mut response = problem.into_response(&*self.make_rejection);
+        let mut response = match &self.make_rejection {
+            Some(make) => problem.into_response(&**make),
+            None if rejection == Rejection::Replayed => plain(&problem),
+            None => problem.into_response(&ProblemJson::default()),
+        };
         if rejection.is_unauthorized() {
             // RFC 9110 §15.5.2: a 401 has a challenge.
             response
@@ -106,6 +113,15 @@ impl<M> Config<M> {
         response.extensions_mut().insert(rejection);
         response
     }
+}
+
+fn plain<B: http_body::Body>(problem: &Problem) -> Response<Body<B>> {
+    let text = problem.detail_text().unwrap_or(problem.title());
+    let mut response = Response::new(Body::full(text.to_owned().into()));
+    *response.status_mut() = problem.status();
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, text);
+    response
 }
 
 impl<M: fmt::Debug> fmt::Debug for Config<M> {
@@ -129,7 +145,7 @@ impl<St, M: Clone> ReplayGuardLayer<St, M> {
                 store_timeout: Duration::from_secs(2),
                 retry_after: Duration::from_secs(1),
                 challenge: HeaderValue::from_static("Signature"),
-                make_rejection: Arc::new(ProblemJson::default()),
+                make_rejection: None,
             }),
         }
     }
@@ -161,9 +177,10 @@ impl<St, M: Clone> ReplayGuardLayer<St, M> {
         self.set(|config| config.challenge = challenge)
     }
 
-    /// Sets who writes the refusals. Default: [`ProblemJson`].
+    /// Sets who writes the refusals. Default: [`ProblemJson`], and the plain text `Request signature has already been
+    /// used` for the one that is named so (G01).
     pub fn make_rejection(self, make: impl MakeRejection) -> Self {
-        self.set(|config| config.make_rejection = Arc::new(make))
+        self.set(|config| config.make_rejection = Some(Arc::new(make)))
     }
 }
 

@@ -81,11 +81,7 @@ async fn g01_a_signed_request_is_good_once_also_when_its_handler_failed() {
     assert_eq!(again.headers()["www-authenticate"], "Signature");
     assert_eq!(rejection(&again), Some(Rejection::Replayed));
     let body = again.into_body().collect().await.unwrap().to_bytes();
-    let body = String::from_utf8(body.to_vec()).unwrap();
-    assert!(
-        body.contains(r#""Request signature has already been used""#),
-        "{body}"
-    );
+    assert_eq!(body, "Request signature has already been used");
     assert_eq!(call("b").await.unwrap().status(), 500);
     assert_eq!(seen.calls(), 2);
     drop(service);
