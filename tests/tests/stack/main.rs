@@ -3,3 +3,4 @@
 mod lossy;
 mod order;
 mod shop;
+mod signed;
