@@ -3,6 +3,7 @@
 mod answer;
 mod args;
 mod request;
+mod signer;
 mod stack;
 
 use std::{pin::pin, time::Duration};
@@ -12,12 +13,12 @@ use serde_json::Value;
 use steadfast::core::facts::CallReport;
 use tokio::time::timeout;
 
-pub(crate) use self::args::Args;
 use self::{
     answer::Answer,
     request::Call,
     stack::{Events, Stack},
 };
+pub(crate) use self::{args::Args, signer::SignerError};
 use crate::{
     failure::Failure,
     lines::{self, BadLine, Lines},
@@ -26,7 +27,7 @@ use crate::{
 /// Makes the calls on standard input, and answers each when it has ended.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     args.check()?;
-    let stack = Stack::new(&args);
+    let stack = Stack::new(&args)?;
     let read = stream::unfold(Lines::stdin(), |mut lines| async {
         Some((lines.next().await.transpose()?, lines))
     });

@@ -24,8 +24,8 @@ pub(crate) enum Command {
     Ip,
     /// Runs sliding windows (not there yet)
     Window,
-    /// Signs requests (not there yet)
+    /// Signs the requests on standard input
     Sign,
-    /// Verifies signed requests (not there yet)
+    /// Verifies the signed requests on standard input
     Verify,
 }

@@ -2,7 +2,7 @@ use std::{io, net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use steadfast::idempotency::TimingError;
 
-use crate::serve::KeysError;
+use crate::{call::SignerError, keys::KeysError};
 
 /// Why the program ends with something else than 0.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Timing(#[from] TimingError),
     #[error("{}: {error}", path.display())]
     Keys { path: PathBuf, error: KeysError },
+    #[error("--sign: {0}")]
+    Signer(#[from] SignerError),
     #[error("{0} of the lines could not be understood")]
     BadLines(u64),
     #[error("cannot listen on {address}: {error}")]
@@ -29,7 +31,11 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::NotYet(_) | Self::Timing(_) | Self::Keys { .. } | Self::BadLines(_) => 2,
+            Self::NotYet(_)
+            | Self::Timing(_)
+            | Self::Keys { .. }
+            | Self::Signer(_)
+            | Self::BadLines(_) => 2,
             Self::Listen { .. } | Self::Runtime(_) | Self::Stdio(_) => 1,
         })
     }

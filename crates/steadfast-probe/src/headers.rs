@@ -5,10 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use steadfast::headers::RetryAfter;
 
-use crate::{
-    failure::Failure,
-    lines::{self, Lines},
-};
+use crate::{failure::Failure, lines};
 
 /// One response's headers, as they arrive on a line.
 #[derive(Debug, Deserialize)]
@@ -30,21 +27,7 @@ struct Asked {
 
 /// Answers each line of headers with what they ask for.
 pub(crate) async fn run() -> Result<(), Failure> {
-    let mut bad = 0;
-    let mut lines = Lines::stdin();
-    while let Some(line) = lines.next().await? {
-        match line.and_then(|line| Ok(Response::deserialize(line)?)) {
-            Ok(response) => lines::print(&response.asked())?,
-            Err(line) => {
-                bad += 1;
-                lines::print(&line)?;
-            }
-        }
-    }
-    match bad {
-        0 => Ok(()),
-        bad => Err(Failure::BadLines(bad)),
-    }
+    lines::answer(async |line| Ok(Response::deserialize(line)?.asked())).await
 }
 
 impl Response {

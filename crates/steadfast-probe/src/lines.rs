@@ -3,9 +3,12 @@ use std::{
     io::{self, Write as _},
 };
 
+use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Stdin};
+
+use crate::failure::Failure;
 
 /// The longest line that is read. It holds a request whose body has some forty megabytes.
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
@@ -97,6 +100,42 @@ enum Read {
     End,
     Line,
     TooLong,
+}
+
+/// Answers each line on standard input with one on standard output.
+pub(crate) async fn answer<T: Serialize>(
+    answer: impl AsyncFn(Value) -> Result<T, BadLine>,
+) -> Result<(), Failure> {
+    let mut bad = 0;
+    let mut lines = Lines::stdin();
+    while let Some(line) = lines.next().await? {
+        let answered = match line {
+            Ok(line) => answer(line).await,
+            Err(line) => Err(line),
+        };
+        match answered {
+            Ok(answer) => print(&answer)?,
+            Err(line) => {
+                bad += 1;
+                print(&line)?;
+            }
+        }
+    }
+    match bad {
+        0 => Ok(()),
+        bad => Err(Failure::BadLines(bad)),
+    }
+}
+
+/// Header fields as they stand on lines.
+pub(crate) fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            (name.as_str().to_owned(), value.into_owned())
+        })
+        .collect()
 }
 
 /// Writes a value as one line, at once.

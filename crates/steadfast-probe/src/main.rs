@@ -8,8 +8,10 @@
 //! | `probe serve` | HTTP requests | the server's layers around a handler that the request's headers steer |
 //! | `probe call` | one request a line, as JSON | the client's layers around hyper's client |
 //! | `probe headers` | the headers of one response a line, as JSON | what they ask of a client |
+//! | `probe sign` | one request and its key a line, as JSON | the headers it has when it is signed |
+//! | `probe verify` | one signed request and its key a line, as JSON | whether the server's layer lets it pass |
 //!
-//! The commands `url`, `ip`, `window`, `sign` and `verify` have their names already, and say that they are not there yet.
+//! The commands `url`, `ip` and `window` have their names already, and say that they are not there yet.
 //!
 //! # Serving
 //!
@@ -19,6 +21,7 @@
 //! | route | what answers |
 //! |---|---|
 //! | `ANY /probe/{name}`, `/nested/a/probe/{name}`, `/nested/b/probe/{name}` | `IdempotencyLayer` by tenant (`X-Tenant`, else `t0`) around the steered handler |
+//! | `ANY /verify/{scheme}` | `SignatureVerifyLayer` with the keys of `--keys` in front of `{"sha256":"…","len":2}`, of the body that arrived |
 //! | `GET /runs/{name}` | how often the handler began and ended: `{"starts":1,"finishes":1}` |
 //! | `POST /clock` | sets the wall clock, which then stands still: `{"now":1768478400}` |
 //!
@@ -26,6 +29,10 @@
 //! answer `X-Resp` (`fidelity`, `binary`, `nocontent`, `sse`, `broken`, `nostore`, `chunked`), the request's body
 //! (`X-Echo: 1`), `X-Body-Bytes` times the letter `a`, or else the name, the tenant and the number of the run. None of
 //! these headers are part of what makes two requests the same.
+//!
+//! `--keys` names a file of TOML: `[scheme]`, then `id = ["secret", …]`, where the id is `default` if none is on the wire.
+//! Behind `hex:` are bytes, everything else is the text that the vendor shows. A scheme without keys refuses everything,
+//! as does Square without `--public-url`, the URL that it signs.
 //!
 //! # Calling
 //!
@@ -39,9 +46,19 @@
 //! `key` it carried and the `events` an operator would have got. With `--plain` no layer is there to report, and
 //! `attempts` is 1.
 //!
+//! `--sign` has each attempt signed, next to the client. A request that cannot be signed is not sent, and its answer has
+//! an `error`.
+//!
+//! # Signing and verifying
+//!
+//! A line is a request, signed or to be signed: `scheme`, `key_id` (else `default`), `secret` (as in the file of keys; a
+//! key of Ed25519 behind `hex:` is a private one to sign with and a public one to verify with), `method` (else GET),
+//! `url`, absolute or a path, `headers`, `body_base64` and `now`, in seconds (else the time it is). The answer of `sign`
+//! is all headers of the signed request, `{"headers":[["name","value"]]}`, that of `verify` `{"ok":true,"reason":null}`.
+//!
 //! # Lines
 //!
-//! `call` and `headers` answer each line with a line, in JSON. A line that cannot be understood is answered with an
+//! `call`, `headers`, `sign` and `verify` answer each line with a line, in JSON. A line that cannot be understood is answered with an
 //! `error`, and the program goes on; it then ends with 2. Unknown fields are errors.
 //!
 //! # Exit status
@@ -56,8 +73,13 @@ mod call;
 mod cli;
 mod failure;
 mod headers;
+mod keys;
 mod lines;
+mod scheme;
 mod serve;
+mod sign;
+mod signed;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -94,8 +116,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Url => Err(Failure::NotYet("probe url")),
         Command::Ip => Err(Failure::NotYet("probe ip")),
         Command::Window => Err(Failure::NotYet("probe window")),
-        Command::Sign => Err(Failure::NotYet("probe sign")),
-        Command::Verify => Err(Failure::NotYet("probe verify")),
+        Command::Sign => block_on(sign::run()),
+        Command::Verify => block_on(verify::run()),
     }
 }
 

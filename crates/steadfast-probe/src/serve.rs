@@ -5,33 +5,34 @@ mod args;
 mod canned;
 mod clock;
 mod handler;
-mod keys;
 mod runs;
 mod server;
 mod steering;
 mod stop;
 mod tenant;
+mod verify;
 
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 
+pub(crate) use self::args::Args;
 use self::{app::App, server::Server};
-pub(crate) use self::{args::Args, keys::KeysError};
-use crate::{failure::Failure, lines};
+use crate::{failure::Failure, keys::Keys, lines};
 
 /// How long running calls may take to end after the signal to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Serves until it is told to stop, and until what runs then has ended.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    if let Some(path) = &args.keys {
-        keys::check(path).map_err(|error| Failure::Keys {
+    let keys = match &args.keys {
+        Some(path) => Keys::read(path).map_err(|error| Failure::Keys {
             path: path.clone(),
             error,
-        })?;
-    }
-    let App { router, drain } = App::new(&args)?;
+        })?,
+        None => Keys::default(),
+    };
+    let App { router, drain } = App::new(&args, &keys)?;
 
     // Whoever reads the first line may send the signal the next moment.
     let stop = stop::signal().map_err(Failure::Runtime)?;

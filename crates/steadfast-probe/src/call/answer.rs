@@ -1,6 +1,6 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
-use http::{HeaderMap, Response};
+use http::Response;
 use serde::Serialize;
 use serde_json::Value;
 use steadfast::{
@@ -11,9 +11,13 @@ use steadfast::{
     headers::{IDEMPOTENT_REPLAYED, is_replayed},
     retry::Rejection,
 };
+use steadfast_signature::SignRejection;
 
 use super::stack::Event;
-use crate::{headers::millis, lines::BadLine};
+use crate::{
+    headers::millis,
+    lines::{self, BadLine},
+};
 
 /// How a call ended.
 #[derive(Debug, Serialize)]
@@ -53,7 +57,11 @@ impl Answer {
                 // The 504 is the layer's own. On these lines a status is what the server said.
                 answer.events.iter_mut().for_each(Event::forget_status);
             }
-            Ok(response) => answer.take(response),
+            Ok(response) => match response.extensions().get() {
+                // Nor was anything sent here.
+                Some(rejection) => answer.error = Some(unsigned(*rejection)),
+                None => answer.take(response),
+            },
             Err(error) => answer.error = Some(chain(&*error)),
         }
         answer
@@ -97,7 +105,7 @@ impl Answer {
     fn take(&mut self, response: Response<Bytes>) {
         let (head, body) = response.into_parts();
         self.status = Some(head.status.as_u16());
-        self.headers = pairs(&head.headers);
+        self.headers = lines::pairs(&head.headers);
         self.body_base64 = Some(BASE64_STANDARD.encode(body));
         let replayed = head.headers.get(IDEMPOTENT_REPLAYED);
         self.replayed = replayed.is_some_and(is_replayed);
@@ -109,14 +117,12 @@ fn is_attempt_timeout<B>(response: &Response<B>) -> bool {
     response.extensions().get::<Rejection>() == Some(&Rejection::AttemptTimeout)
 }
 
-fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {
-    headers
-        .iter()
-        .map(|(name, value)| {
-            let value = String::from_utf8_lossy(value.as_bytes());
-            (name.as_str().to_owned(), value.into_owned())
-        })
-        .collect()
+/// Why nothing was sent.
+fn unsigned(rejection: SignRejection) -> String {
+    match rejection {
+        SignRejection::Unsignable(error) => format!("{}: {error}", rejection.code()),
+        rejection => rejection.code().to_owned(),
+    }
 }
 
 /// The error and its causes.

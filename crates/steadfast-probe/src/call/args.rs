@@ -3,6 +3,7 @@ use std::{convert::Infallible, num::NonZeroUsize, time::Duration};
 use clap::ValueEnum;
 use steadfast::retry::Profile;
 
+use super::signer::Signer;
 use crate::failure::Failure;
 
 /// The flags of `probe call`.
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// Sends through the bare client, without any layer
     #[arg(long)]
     pub(super) plain: bool,
+    /// Signs each attempt afresh; the secret may hold colons
+    #[arg(long, value_name = "SCHEME:KEYID:SECRET", value_parser = Signer::parse, conflicts_with = "plain")]
+    pub(super) sign: Option<Signer>,
     #[command(flatten)]
     later: Later,
 }
@@ -42,9 +46,6 @@ struct Later {
     /// Slows down before the limit (not there yet)
     #[arg(long)]
     throttle: bool,
-    /// Signs each attempt (not there yet)
-    #[arg(long, value_name = "SCHEME:KEYID:SECRET", value_parser = given)]
-    sign: Option<Given>,
     /// Shares the throttle with other processes (not there yet)
     #[arg(long, value_name = "URL", value_parser = given)]
     redis: Option<Given>,
@@ -65,14 +66,9 @@ pub(super) enum Api {
 impl Args {
     /// Refuses what would be a different client from the one that was asked for.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let Later {
-            throttle,
-            sign,
-            redis,
-        } = self.later;
+        let Later { throttle, redis } = self.later;
         for (is_given, flag) in [
             (throttle, "probe call --throttle"),
-            (sign.is_some(), "probe call --sign"),
             (redis.is_some(), "probe call --redis"),
         ] {
             if is_given {

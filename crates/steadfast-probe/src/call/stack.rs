@@ -13,26 +13,30 @@ use hyper_util::{
 };
 use serde::Serialize;
 use steadfast::{
-    core::{BoxError, Clock, ReplayBody, facts::CallReport},
+    core::{Body, BoxError, Clock, ReplayBody, facts::CallReport},
     headers::{IDEMPOTENCY_KEY, IdempotencyKey, KeyRules, RetryAfter},
     idempotency::IdempotencyKeyLayer,
     retry::{Budget, GiveUp, RateLimitAwareRetryLayer},
 };
 use tower::{ServiceBuilder, ServiceExt as _};
 
-use super::{args::Args, request::Payload};
+use super::{
+    args::Args,
+    request::Payload,
+    signer::{SignLayer, SignerError},
+};
 use crate::headers::millis;
 
 /// Up to how many bytes a response is read ahead before its attempt counts as answered.
 const BUFFER: usize = 1024 * 1024;
 
-/// The longest response body that is reported.
+/// The longest request body that is signed, and the longest response body that is reported.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 
 /// The client, and the layers around it.
 #[derive(Debug)]
 pub(super) struct Stack {
-    client: Client<HttpConnector, ReplayBody<Payload>>,
+    client: Client<HttpConnector, Body<ReplayBody<Payload>>>,
     layers: Option<Layers>,
 }
 
@@ -40,16 +44,21 @@ pub(super) struct Stack {
 struct Layers {
     keys: IdempotencyKeyLayer,
     retry: RateLimitAwareRetryLayer,
+    sign: Option<SignLayer>,
 }
 
 impl Stack {
-    pub(super) fn new(args: &Args) -> Self {
+    pub(super) fn new(args: &Args) -> Result<Self, SignerError> {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        Self {
+        let layers = match args.plain {
+            true => None,
+            false => Some(Layers::new(args)?),
+        };
+        Ok(Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
-            layers: (!args.plain).then(|| Layers::new(args)),
-        }
+            layers,
+        })
     }
 
     /// Makes one call, to the end of its response.
@@ -61,21 +70,29 @@ impl Stack {
     ) -> Result<Response<Bytes>, BoxError> {
         let Some(layers) = &self.layers else {
             begin_plain(&mut request, report);
-            let response = self.client.request(request.map(ReplayBody::once)).await?;
+            let request = request.map(|body| Body::inner(ReplayBody::once(body)));
+            let response = self.client.request(request).await?;
             end_plain(&response, report);
             return read(response).await;
         };
         request.extensions_mut().insert(report.clone());
-        let service = ServiceBuilder::new()
+        let outside = ServiceBuilder::new()
             .layer(layers.keys.clone())
-            .layer(layers.telling(events.clone()))
-            .service(self.client.clone());
-        read(service.oneshot(request).await?).await
+            .layer(layers.telling(events.clone()));
+        let client = self.client.clone();
+        if let Some(sign) = layers.sign.clone() {
+            let service = outside.layer(sign).service(client);
+            read(service.oneshot(request).await?).await
+        } else {
+            let unsigned = |request: Request<_>| request.map(Body::inner);
+            let service = outside.map_request(unsigned).service(client);
+            read(service.oneshot(request).await?).await
+        }
     }
 }
 
 impl Layers {
-    fn new(args: &Args) -> Self {
+    fn new(args: &Args) -> Result<Self, SignerError> {
         let mut retry = RateLimitAwareRetryLayer::with_profile(args.profile.into())
             .cap(args.cap)
             .attempt_timeout(args.attempt_timeout)
@@ -91,10 +108,12 @@ impl Layers {
         if let Some(deadline) = args.deadline {
             retry = retry.deadline(deadline);
         }
-        Self {
+        let sign = args.sign.clone().map(|signer| signer.layer(MAX_BODY));
+        Ok(Self {
             keys: IdempotencyKeyLayer::new(),
             retry,
-        }
+            sign: sign.transpose()?,
+        })
     }
 
     /// The retry layer, as it serves one call whose events are told apart. All share one budget.

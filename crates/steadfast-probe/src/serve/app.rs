@@ -10,9 +10,9 @@ use super::{
     clock::{self, WallClock},
     handler,
     runs::{self, Runs},
-    tenant,
+    tenant, verify,
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, keys::Keys};
 
 /// What the answers in the memory store may take in all.
 const STORE_BYTES: usize = 256 * 1024 * 1024;
@@ -24,8 +24,9 @@ pub(super) struct App {
 }
 
 impl App {
-    pub(super) fn new(args: &Args) -> Result<Self, Failure> {
+    pub(super) fn new(args: &Args, keys: &Keys) -> Result<Self, Failure> {
         let runs = Runs::default();
+        let clock = WallClock::new(args.now);
         let layer = idempotency(args)?;
         let drain = layer.drain();
         let probe = Router::new()
@@ -38,7 +39,8 @@ impl App {
             .nest("/nested/b", probe)
             .route("/runs/{name}", get(runs::get))
             .with_state(runs)
-            .merge(clock(args))
+            .merge(verify::routes(args, keys, &clock.clock()))
+            .merge(setting(clock))
             .layer(CatchPanicLayer::new());
         Ok(Self { router, drain })
     }
@@ -66,8 +68,8 @@ fn idempotency(args: &Args) -> Result<IdempotencyLayer<MemoryStore>, Failure> {
     })
 }
 
-fn clock(args: &Args) -> Router {
+fn setting(clock: WallClock) -> Router {
     Router::new()
         .route("/clock", post(clock::set))
-        .with_state(WallClock::new(args.now))
+        .with_state(clock)
 }

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// The longest body that is stored, in bytes
     #[arg(long, value_name = "BYTES", default_value = "1048576")]
     pub(super) max_stored: usize,
-    /// The longest body of a request with a key, in bytes
+    /// The longest body of a request with a key or a signature, in bytes
     #[arg(long, value_name = "BYTES", default_value = "1048576")]
     pub(super) max_body: usize,
     /// The answer to a key that was used with another request
@@ -58,9 +58,12 @@ pub(crate) struct Args {
     /// Also speaks HTTP/2 without TLS, to clients that begin with it
     #[arg(long)]
     pub(super) http2: bool,
-    /// The secrets of the signature schemes, in TOML (checked; no effect yet)
+    /// The secrets of the signature schemes, in TOML: `[scheme]`, then `id = ["secret", …]`
     #[arg(long, value_name = "FILE")]
     pub(super) keys: Option<PathBuf>,
+    /// The URL under which the probe is registered with Square, exactly
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    pub(super) public_url: Option<String>,
     #[command(flatten)]
     _later: Later,
 }
@@ -77,9 +80,6 @@ struct Later {
     /// Segments of a window (no effect yet)
     #[arg(long, value_name = "N", default_value = "4")]
     segments: NonZeroU32,
-    /// The URL under which the probe is known to signers (no effect yet)
-    #[arg(long, value_name = "URL", value_parser = public_url)]
-    public_url: Option<Uri>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -167,10 +167,10 @@ fn span(span: &str) -> Result<Duration, String> {
     }
 }
 
-fn public_url(url: &str) -> Result<Uri, &'static str> {
-    let url: Uri = url.parse().map_err(|_| "not a URL")?;
+fn public_url(text: &str) -> Result<String, &'static str> {
+    let url: Uri = text.parse().map_err(|_| "not a URL")?;
     match (url.scheme_str(), url.host()) {
-        (Some("http" | "https"), Some(_)) => Ok(url),
+        (Some("http" | "https"), Some(_)) => Ok(text.to_owned()),
         _ => Err("not an absolute http or https URL"),
     }
 }

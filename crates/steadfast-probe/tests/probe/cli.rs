@@ -33,10 +33,7 @@ fn what_is_not_there_yet_ends_with_2() {
         &["url"][..],
         &["ip"],
         &["window"],
-        &["sign"],
-        &["verify"],
         &["call", "--throttle"],
-        &["call", "--sign", "botix:default:secret"],
         &["call", "--redis", "redis://127.0.0.1"],
         &["serve", "--store", "redis://me:secret@127.0.0.1"],
         &["serve", "--store", "sqlite:probe.db"],
@@ -86,5 +83,33 @@ fn values_that_make_no_sense_do_not_start() {
         &["call", "--attempt-timeout", "5"],
     ] {
         assert_eq!(code(args), Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn s05_what_signs_nothing_does_not_start_and_shows_no_secret() {
+    for sign in [
+        "",
+        "s3cret",
+        "botix:s3cret",
+        "botox:default:s3cret",
+        "BOTIX:default:s3cret",
+        "botix::s3cret",
+        "botix:default:",
+        "botix:default:hex:",
+        "botix:default:hex:s3cret",
+        "standard_webhooks:default:whsec_s3cret",
+        "square:default:s3cret",
+    ] {
+        for args in [
+            &["call", "--sign", sign][..],
+            &["call", "--sign", sign, "--plain"],
+        ] {
+            let output = probe(args);
+            assert_eq!(output.status.code(), Some(2), "{args:?}");
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8(said).expect("text");
+            assert!(!said.contains("s3cret"), "{args:?}: {said}");
+        }
     }
 }

@@ -8,3 +8,5 @@ mod cli;
 mod headers;
 mod kit;
 mod serve;
+mod sign;
+mod verify;

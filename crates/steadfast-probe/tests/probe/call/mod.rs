@@ -2,6 +2,7 @@ mod endings;
 mod keys;
 mod lines;
 mod repeats;
+mod signs;
 
 use serde_json::Value;
 

@@ -4,10 +4,12 @@ mod http1;
 mod lines;
 mod peer;
 mod server;
+mod signed;
 
 pub(crate) use self::{
     http1::{Message, exchange, receive, request, send},
     lines::{Lines, probe},
     peer::{Peer, Reply},
     server::{Server, keyed},
+    signed::{Headers, KeyFile, SCHEMES, SECRET, Sample, refs, sign},
 };

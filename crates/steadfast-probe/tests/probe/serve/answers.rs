@@ -89,7 +89,7 @@ fn routes_that_are_not_there_are_404() {
         "/",
         "/probe",
         "/nested/c/probe/a",
-        "/verify/botix",
+        "/verify/nobody",
         "/oneshot/a",
         "/event/botix/a",
         "/limited",

@@ -2,3 +2,4 @@ mod answers;
 mod endings;
 mod replays;
 mod rows;
+mod signatures;
