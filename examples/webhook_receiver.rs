@@ -1,4 +1,4 @@
-//! An axum server that takes webhooks from whoever has the secret, and from nobody else.
+//! An axum server that takes webhooks from whoever has the secret, and handles each of them once.
 //!
 //! `WEBHOOK_SECRET=… cargo run --example webhook_receiver [ADDRESS]`, then see the README for `openssl` and `curl`.
 #![expect(
@@ -12,12 +12,13 @@ use axum::{Extension, Json, Router, http::StatusCode, routing::post};
 use serde_json::Value;
 use steadfast::{
     core::facts::Verified,
+    replay::{MemoryStore, ReplayGuardLayer},
     signature::{HmacScheme, KeyRing, SignatureVerifyLayer},
 };
 use tokio::{net::TcpListener, signal::ctrl_c};
 use tower::{BoxError, ServiceBuilder};
 
-/// Gets only what was signed, byte for byte.
+/// Gets only what was signed, byte for byte, and no event a second time after it was handled.
 async fn hook(Extension(verified): Extension<Verified>, Json(event): Json<Value>) -> StatusCode {
     println!("{}: {event}", verified.scheme());
     StatusCode::NO_CONTENT
@@ -31,7 +32,9 @@ async fn main() -> Result<(), BoxError> {
     let keys = KeyRing::single(scheme.secret(&secret)?);
 
     // Outside in.
-    let layers = ServiceBuilder::new().layer(SignatureVerifyLayer::new(scheme, keys));
+    let layers = ServiceBuilder::new()
+        .layer(SignatureVerifyLayer::new(scheme, keys))
+        .layer(ReplayGuardLayer::events(MemoryStore::new(1_000_000)));
     let app = Router::new().route("/hook", post(hook).layer(layers));
 
     let listen = env::args()
