@@ -22,6 +22,8 @@
 //! |---|---|
 //! | `ANY /probe/{name}`, `/nested/a/probe/{name}`, `/nested/b/probe/{name}` | `IdempotencyLayer` by tenant (`X-Tenant`, else `t0`) around the steered handler |
 //! | `ANY /verify/{scheme}` | `SignatureVerifyLayer` with the keys of `--keys` in front of `{"sha256":"…","len":2}`, of the body that arrived |
+//! | `ANY /oneshot/{name}` | `payments` verified, `ReplayGuardLayer` in its one-shot mode, the steered handler |
+//! | `ANY /event/{scheme}/{name}` | the scheme verified, `ReplayGuardLayer` in its event mode, the steered handler |
 //! | `GET /runs/{name}` | how often the handler began and ended: `{"starts":1,"finishes":1}` |
 //! | `POST /clock` | sets the wall clock, which then stands still: `{"now":1768478400}` |
 //!

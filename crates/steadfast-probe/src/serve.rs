@@ -4,7 +4,9 @@ mod app;
 mod args;
 mod canned;
 mod clock;
+mod guard;
 mod handler;
+mod running;
 mod runs;
 mod server;
 mod steering;
@@ -32,7 +34,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         })?,
         None => Keys::default(),
     };
-    let App { router, drain } = App::new(&args, &keys)?;
+    let App { router, running } = App::new(&args, &keys)?;
 
     // Whoever reads the first line may send the signal the next moment.
     let stop = stop::signal().map_err(Failure::Runtime)?;
@@ -43,7 +45,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     lines::print_text(&format!("listening on {address}"))?;
 
     Server::new(router, args.http2)
-        .serve(listener, stop, &drain, DRAIN)
+        .serve(listener, stop, &running, DRAIN)
         .await;
     Ok(())
 }

@@ -2,13 +2,14 @@ use axum::{
     Router,
     routing::{any, get, post},
 };
-use steadfast::idempotency::{Drain, IdempotencyLayer, MemoryStore, Scope};
+use steadfast::idempotency::{IdempotencyLayer, MemoryStore, Scope};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{
     args::{Args, Store},
     clock::{self, WallClock},
-    handler,
+    guard, handler,
+    running::Running,
     runs::{self, Runs},
     tenant, verify,
 };
@@ -17,10 +18,10 @@ use crate::{failure::Failure, keys::Keys};
 /// What the answers in the memory store may take in all.
 const STORE_BYTES: usize = 256 * 1024 * 1024;
 
-/// The routes, and the handle that waits for what runs behind them.
+/// The routes, and the handle on what runs behind them.
 pub(super) struct App {
     pub(super) router: Router,
-    pub(super) drain: Drain,
+    pub(super) running: Running,
 }
 
 impl App {
@@ -28,7 +29,8 @@ impl App {
         let runs = Runs::default();
         let clock = WallClock::new(args.now);
         let layer = idempotency(args)?;
-        let drain = layer.drain();
+        let calls = layer.drain();
+        let (guarded, events) = guard::routes(args, keys, &clock.clock());
         let probe = Router::new()
             .route("/probe/{name}", any(handler::steered))
             .route_layer(layer)
@@ -37,12 +39,14 @@ impl App {
             .merge(probe.clone())
             .nest("/nested/a", probe.clone())
             .nest("/nested/b", probe)
+            .merge(guarded)
             .route("/runs/{name}", get(runs::get))
             .with_state(runs)
             .merge(verify::routes(args, keys, &clock.clock()))
             .merge(setting(clock))
             .layer(CatchPanicLayer::new());
-        Ok(Self { router, drain })
+        let running = Running { calls, events };
+        Ok(Self { router, running })
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Where claims and answers are kept: `memory` is all there is yet
     #[arg(long, value_name = "URL", default_value = "memory", value_parser = store)]
     pub(super) store: Store,
-    /// How many records the memory store takes
+    /// How many records each memory store takes
     #[arg(long, value_name = "N", default_value = "100000")]
     pub(super) store_capacity: NonZeroUsize,
     /// How long a claim is good without a renewal

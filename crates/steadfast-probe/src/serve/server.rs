@@ -6,11 +6,12 @@ use hyper_util::{
     server::{conn::auto::Builder, graceful::GracefulShutdown},
     service::TowerToHyperService,
 };
-use steadfast::idempotency::{Drain, Drained};
 use tokio::{
     net::{TcpListener, TcpStream},
     time::Instant,
 };
+
+use super::running::Running;
 
 /// Speaks HTTP to whoever connects.
 pub(super) struct Server {
@@ -38,7 +39,7 @@ impl Server {
         self,
         listener: TcpListener,
         stop: impl Future<Output = ()>,
-        drain: &Drain,
+        running: &Running,
         limit: Duration,
     ) {
         let mut stop = pin!(stop);
@@ -56,8 +57,8 @@ impl Server {
         let deadline = Instant::now() + limit;
         let ended = tokio::time::timeout_at(deadline, self.connections.shutdown()).await;
         let left = deadline.saturating_duration_since(Instant::now());
-        match (ended, drain.wait(left).await) {
-            (Ok(()), Drained::All) => {}
+        match (ended, running.wait(left).await) {
+            (Ok(()), true) => {}
             _ => eprintln!("some calls were still running; their leases lapse by themselves"),
         }
     }

@@ -26,33 +26,35 @@ struct Seen {
     len: u64,
 }
 
+type VerifyLayer = SignatureVerifyLayer<Arc<dyn Scheme>, KeyRing>;
+
 /// `ANY /verify/{scheme}`, for each scheme there is.
 pub(super) fn routes(args: &Args, keys: &Keys, clock: &Clock) -> Router {
     let mut router = Router::new();
-    for name in SignatureScheme::names() {
-        if let Some(layer) = layer(name, args, keys, clock) {
-            let verified = any(seen).layer(layer);
-            router = router.route(&format!("/verify/{name}"), verified);
-        }
+    for (name, layer) in layers(args, keys, clock) {
+        router = router.route(&format!("/verify/{name}"), any(seen).layer(layer));
     }
     router
 }
 
-/// The layer in front of a scheme's routes.
-pub(super) fn layer(
-    name: &str,
+/// The layer of each scheme.
+pub(super) fn layers(
     args: &Args,
     keys: &Keys,
     clock: &Clock,
-) -> Option<SignatureVerifyLayer<Arc<dyn Scheme>, KeyRing>> {
-    let (url, ring) = match (&args.public_url, name) {
-        // Without its URL the scheme would sign the body alone.
-        (None, SQUARE) => ("", keys::no_keys()),
-        (url, _) => (url.as_deref().unwrap_or_default(), keys.of(name)),
-    };
-    let scheme = SignatureScheme::named(name, url)?.into_scheme();
-    let layer = SignatureVerifyLayer::new(scheme, ring);
-    Some(layer.clock(clock.clone()).max_body(args.max_body))
+) -> impl Iterator<Item = (&'static str, VerifyLayer)> {
+    SignatureScheme::names().filter_map(move |name| {
+        let (url, ring) = match (&args.public_url, name) {
+            // Without its URL the scheme would sign the body alone.
+            (None, SQUARE) => ("", keys::no_keys()),
+            (url, _) => (url.as_deref().unwrap_or_default(), keys.of(name)),
+        };
+        let scheme = SignatureScheme::named(name, url)?.into_scheme();
+        let layer = SignatureVerifyLayer::new(scheme, ring)
+            .clock(clock.clone())
+            .max_body(args.max_body);
+        Some((name, layer))
+    })
 }
 
 async fn seen(mut body: Body) -> Response {

@@ -1,5 +1,6 @@
 mod answers;
 mod endings;
+mod guards;
 mod replays;
 mod rows;
 mod signatures;
