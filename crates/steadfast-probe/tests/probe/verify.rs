@@ -106,6 +106,36 @@ fn s02_the_published_request_is_verified_and_each_change_has_its_reason() {
 }
 
 #[test]
+fn s01_the_prefix_of_a_webhooks_signature_may_be_missing_where_it_may() {
+    const HEX: &str = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+    let line = |scheme: &str, header: &str, prefix: &str| {
+        json!({
+            "scheme": scheme,
+            "secret": "It's a Secret to Everybody",
+            "headers": [[header, format!("{prefix}{HEX}")]],
+            "body_base64": BASE64_STANDARD.encode("Hello, World!"),
+        })
+    };
+    let webhook = |prefix| line("webhook_signature", "X-Webhook-Signature", prefix);
+    let botix = |prefix| line("botix", "X-Botix-Signature", prefix);
+    let lines = [
+        webhook("sha256="),
+        webhook(""),
+        webhook("sha1="),
+        botix("sha256="),
+        botix(""),
+    ];
+    let expected = [
+        Value::Null,
+        Value::Null,
+        "malformed".into(),
+        Value::Null,
+        "malformed".into(),
+    ];
+    assert_eq!(reasons(&lines), expected);
+}
+
+#[test]
 fn s04_what_sign_signs_verify_takes() {
     let lines = SCHEMES.map(|scheme| {
         let id = scheme.id.map(|id| (id, "msg_1"));

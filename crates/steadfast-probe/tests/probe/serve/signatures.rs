@@ -1,11 +1,13 @@
 //! What passes `/verify/{scheme}`.
 
+use std::io::{BufReader, Write as _};
+
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
 use crate::kit::{
-    Headers, KeyFile, Message, SCHEMES, SECRET, Sample, Server, exchange, probe, refs, request,
-    sign,
+    self, Headers, KeyFile, Message, SCHEMES, SECRET, Sample, Server, exchange, probe, receive,
+    refs, request, sign,
 };
 
 const NOW: u64 = 1_700_000_000;
@@ -188,6 +190,25 @@ fn chunked(name: &str, headers: &Headers, body: &[u8]) -> Vec<u8> {
     }
     request.extend(b"0\r\n\r\n");
     request
+}
+
+#[test]
+fn s05_a_timestamp_that_grows_stale_while_the_body_arrives_is_refused() {
+    let keys = KeyFile::of_all();
+    let headers = signed("payments", BODY.as_bytes());
+    for (now, status) in [(NOW + 30, 200), (NOW + 31, 401)] {
+        let server = start(&keys, &[]);
+        let headers = [&refs(&headers)[..], &[("Expect", "100-continue")]].concat();
+        let whole = request("POST", &path("payments"), &headers, BODY);
+        let (head, body) = whole.split_at(whole.len() - BODY.len());
+        let mut stream = kit::send(server.address, head);
+        // The body is asked for when the head was good.
+        let go_on = Message::read(&mut BufReader::new(&stream), false).expect("an answer");
+        assert_eq!(go_on.status(), 100);
+        set_clock(&server, now);
+        stream.write_all(body).expect("it reads");
+        assert_eq!(receive(&stream).expect("an answer").status(), status);
+    }
 }
 
 #[test]
