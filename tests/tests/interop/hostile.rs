@@ -1,6 +1,6 @@
 //! What was signed once, and changed on the way: nobody takes it.
 
-use crate::{BODY, Message, NOW, Peers, SECRET, STRIPE, VENDORS, Vendor, verdict};
+use crate::{BODY, Message, NOW, Peers, SECRET, STRIPE, VENDORS, Vendor, ours, verdict};
 
 type Change = fn(&mut Message, &Vendor);
 
@@ -125,5 +125,65 @@ async fn s02_all_agree_to_the_second_when_a_message_is_stale_or_early() {
             let verdict = verdict(peers, vendor, SECRET, now, &signed).await;
             assert_eq!(verdict, taken, "{} at {now}", vendor.package);
         }
+    }
+}
+
+/// What a header is damaged with. No blanks: those around an entry of a list mean nothing here, and something to some.
+const PIECES: [&str; 16] = [
+    "",
+    "0",
+    "9",
+    "a",
+    "A",
+    "/",
+    "=",
+    ",",
+    ".",
+    "-",
+    "+",
+    "t=",
+    "v1=",
+    "v1,",
+    "sha256=",
+    "1700000000",
+];
+
+/// Replaces a few characters of a header or of the body by something else.
+fn damage(message: &mut Message, random: &mut fastrand::Rng) {
+    let mut texts: Vec<&mut String> = message.headers.values_mut().collect();
+    let mut body = String::from_utf8(message.body.clone()).unwrap();
+    texts.push(&mut body);
+    let at = random.usize(..texts.len());
+    let text = &mut *texts[at];
+    let start = random.usize(..=text.len());
+    let end = text.len().min(start + random.usize(..3));
+    text.replace_range(start..end, PIECES[random.usize(..PIECES.len())]);
+    message.body = body.into_bytes();
+}
+
+#[tokio::test]
+async fn however_a_message_is_damaged_we_take_nothing_that_they_refuse() {
+    let peers = &mut Peers::default();
+    let mut random = fastrand::Rng::with_seed(1);
+    for vendor in &VENDORS {
+        let signed = peers.sign(vendor, SECRET, NOW, BODY);
+        let mut taken = 0;
+        for _ in 0..500 {
+            let mut message = signed.clone();
+            for _ in 0..random.usize(1..=2) {
+                damage(&mut message, &mut random);
+            }
+            if !ours::verify(vendor, &[SECRET], NOW, &message).await {
+                continue;
+            }
+            taken += 1;
+            assert!(
+                peers.verify(vendor, SECRET, NOW, &message),
+                "{} refuses {message:?}",
+                vendor.package
+            );
+        }
+        // Some damage is none: nothing replaced by nothing.
+        assert!(taken > 0, "{}", vendor.package);
     }
 }
