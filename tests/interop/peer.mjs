@@ -54,7 +54,10 @@ for await (const line of createInterface({ input: process.stdin })) {
         ? { headers: await peer.sign(asked) }
         : { accepted: await peer.verify(asked) };
   } catch (error) {
-    answer = asked.op === "sign" ? { failed: String(error) } : { accepted: false, why: String(error) };
+    answer =
+      asked.op === "sign"
+        ? { failed: String(error) }
+        : { accepted: false, crashed: !error.constructor.name.endsWith("VerificationError") };
   }
   console.log(JSON.stringify(answer));
 }

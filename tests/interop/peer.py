@@ -91,6 +91,9 @@ for line in sys.stdin:
         else:
             answer = {"accepted": peer.verify(asked, body)}
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        answer = {"failed": why} if asked["op"] == "sign" else {"accepted": False, "why": why}
+        if asked["op"] == "sign":
+            answer = {"failed": repr(error)}
+        else:
+            refused = isinstance(error, standardwebhooks.webhooks.WebhookVerificationError)
+            answer = {"accepted": False, "crashed": not refused}
     print(json.dumps(answer), flush=True)

@@ -99,9 +99,24 @@ impl Peers {
         now: u64,
         message: &Message,
     ) -> bool {
+        self.judge(vendor, secret, now, message)["accepted"] == true
+    }
+
+    /// Whether the library finds that a message is not a signed one. It may also stumble over it, and find nothing.
+    pub(crate) fn refuse(
+        &mut self,
+        vendor: &Vendor,
+        secret: &str,
+        now: u64,
+        message: &Message,
+    ) -> bool {
+        let answer = self.judge(vendor, secret, now, message);
+        answer["accepted"] == false && answer["crashed"] != true
+    }
+
+    fn judge(&mut self, vendor: &Vendor, secret: &str, now: u64, message: &Message) -> Value {
         let headers = json!(message.headers);
-        let answer = self.ask(vendor, "verify", secret, now, &message.body, &headers);
-        answer["accepted"].as_bool().unwrap()
+        self.ask(vendor, "verify", secret, now, &message.body, &headers)
     }
 
     fn ask(
