@@ -57,7 +57,7 @@ impl Runtime {
             }
         };
         let there = fs::read_to_string(folder.join(lock));
-        assert_eq!(there.ok().as_deref(), Some(wanted), "{INSTALL}");
+        assert!(there.is_ok_and(|there| there == wanted), "{INSTALL}");
         command
     }
 }
