@@ -1,52 +1,25 @@
 use std::{
-    convert::Infallible,
-    future::{Future, pending},
+    future::Future,
     panic::{AssertUnwindSafe, resume_unwind},
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
 use futures_util::FutureExt as _;
 use http::{Request, Response, StatusCode};
 use steadfast_core::{Arm, Body};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 use tower_service::Service;
 
 use crate::{
     handler::Handler,
     layer::{Config, Events},
+    lease::Lease,
     rejection::Rejection,
+    renewal::Renewal,
     step::{Step, StepError},
     store::{Claim, Claimed, EventId, Settled, Store, Token},
 };
-
-/// The claim that a handler runs under. In the request's extensions.
-///
-/// A handler that writes to a system which checks fences passes [`fence`](Lease::fence) along, so that a late owner's
-/// writes are refused.
-#[derive(Clone, Debug)]
-pub struct Lease {
-    fence: u64,
-    lost: Arc<AtomicBool>,
-}
-
-impl Lease {
-    /// Higher than that of every earlier run of this event.
-    #[must_use]
-    pub const fn fence(&self) -> u64 {
-        self.fence
-    }
-
-    /// Whether a renewal has found that somebody else has the event by now.
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
-    }
-}
 
 /// Who claims an event, and what is needed to end the claim.
 #[derive(Clone)]
@@ -79,15 +52,10 @@ where
 {
     // A claim may have been taken as soon as the store was asked.
     arm.arm();
-    let claimed_at = Instant::now();
-    let fence = match owner.claim(claimed_at).await {
-        Ok(fence) => fence,
+    let lease = match owner.claim().await {
+        Ok(lease) => lease,
         Err(Unclaimed::Done) => return Ok(owner.duplicate()),
         Err(Unclaimed::For(rejection)) => return Ok(owner.config.reject(rejection)),
-    };
-    let lease = Lease {
-        fence,
-        lost: Arc::default(),
     };
     request.extensions_mut().insert(lease.clone());
     // In a box of its own, for which duplicates and refusals have no use.
@@ -95,7 +63,7 @@ where
     // A panic goes on unwinding, but not before the claim has been ended. Whatever is unwinding through here afterwards
     // is not looked at again, so nothing broken is seen.
     let handled = AssertUnwindSafe(handler).catch_unwind();
-    let handled = owner.renewing(claimed_at, &lease, handled).await;
+    let handled = owner.renewing(&lease, Renewal::Told, handled).await;
     match handled {
         Ok(Ok(response)) => {
             if response.status().is_success() {
@@ -122,12 +90,31 @@ enum Unclaimed {
     For(Rejection),
 }
 
+/// How often a claim whose answer came too late is tried.
+const TRIES: u32 = 3;
+
 /// How long to wait before a failed commit is tried again for the first time; doubled each time, up to a third of the
 /// lease.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 impl<St: Store> Owner<St> {
-    async fn claim(&self, claimed_at: Instant) -> Result<u64, Unclaimed> {
+    /// Claims the event. An answer that took longer than the lease is worth nothing, since somebody else may have the
+    /// event by then: the same token asks again.
+    async fn claim(&self) -> Result<Lease, Unclaimed> {
+        for _ in 0..TRIES {
+            let span = self.config.mode.lease;
+            let claimed_at = Instant::now();
+            let fence = self.try_claim().await?;
+            let lease = Lease::new(fence, claimed_at, span);
+            if !lease.is_lost() {
+                return Ok(lease);
+            }
+        }
+        self.release_soon();
+        Err(Unclaimed::For(Rejection::InProgress))
+    }
+
+    async fn try_claim(&self) -> Result<u64, Unclaimed> {
         let mode = &self.config.mode;
         let claim = Claim {
             event: self.event,
@@ -136,12 +123,7 @@ impl<St: Store> Owner<St> {
             retention: mode.retention,
         };
         match self.step(self.store.claim(claim)).await {
-            Ok(Claimed::Won { fence }) if claimed_at.elapsed() < mode.lease => Ok(fence),
-            // The answer took longer than the lease: somebody else may have the event by now.
-            Ok(Claimed::Won { .. }) => {
-                self.release_soon();
-                Err(Unclaimed::For(Rejection::InProgress))
-            }
+            Ok(Claimed::Won { fence }) => Ok(fence),
             Ok(Claimed::Running) => Err(Unclaimed::For(Rejection::InProgress)),
             Ok(Claimed::Done) => Err(Unclaimed::Done),
             Ok(Claimed::Full) => Err(Unclaimed::For(Rejection::StoreFull)),
@@ -169,61 +151,24 @@ impl<St: Store> Owner<St> {
         response
     }
 
-    /// Polls `work`, and renews the lease whenever it is due.
-    async fn renewing<F: Future>(&self, from: Instant, lease: &Lease, work: F) -> F::Output {
-        let mut work = pin!(work);
-        let renewal = pin!(self.renew_forever(from, lease));
-        tokio::select! {
-            biased;
-            output = work.as_mut() => output,
-            never = renewal => match never {},
-        }
-    }
-
-    /// Renews the lease for as long as it is polled. A renewal that fails is tried again at the next third.
-    async fn renew_forever(&self, from: Instant, lease: &Lease) -> Infallible {
-        let third = self.config.mode.lease / 3;
-        let mut due = from + third;
-        loop {
-            sleep_until(due).await;
-            due = Instant::now() + third;
-            let limit = self.config.store_timeout.min(third);
-            if let Ok(Settled::Stale) = Step::new(self.renew(), limit).await {
-                tracing::warn!(
-                    event = "lease_lost",
-                    fence = lease.fence,
-                    "event lease lost"
-                );
-                lease.lost.store(true, Ordering::Relaxed);
-                return pending().await;
-            }
-        }
-    }
-
-    async fn renew(&self) -> Result<Settled, St::Error> {
-        let mode = &self.config.mode;
-        self.store
-            .renew(self.event, self.token, mode.lease, mode.retention)
-            .await
-    }
-
     /// Remembers that the event was processed. Whatever fails here, the claim is never freed by it: a redelivery would
     /// be processed again. The handler's answer goes out meanwhile, since the event is not lost.
     async fn commit(&self, lease: &Lease) {
-        let from = Instant::now();
-        if self.renewing(from, lease, self.try_commit()).await {
+        if self
+            .renewing(lease, Renewal::Quiet, self.try_commit())
+            .await
+        {
             return;
         }
         tracing::warn!(
             event = "save_failed",
-            fence = lease.fence,
+            fence = lease.fence(),
             "an event was not committed"
         );
         let (owner, lease) = (self.clone(), lease.clone());
         self.config.mode.tracker.spawn(async move {
-            let from = Instant::now();
             owner
-                .renewing(from, &lease, owner.commit_repeatedly())
+                .renewing(&lease, Renewal::Quiet, owner.commit_repeatedly())
                 .await;
         });
     }

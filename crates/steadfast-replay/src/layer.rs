@@ -89,6 +89,9 @@ pub(crate) struct Config<M> {
     pub(crate) make_rejection: Option<Arc<dyn MakeRejection>>,
 }
 
+/// Longer than anything lasts, and short enough to be added to any instant.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 type SkipFn = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
 
 impl<M> Config<M> {
@@ -215,6 +218,9 @@ impl<St> ReplayGuardLayer<St, Events> {
     }
 
     /// Sets whose ids are ids of one sender. Default: the scheme and the full path as the sender sent it.
+    ///
+    /// Needed where senders with keys of their own share a path: by default the events of one are duplicates of those
+    /// of another with the same id.
     pub fn source(self, source: impl KeyFrom) -> Self {
         self.set(|config| config.mode.source = Some(Arc::new(source)))
     }
@@ -234,14 +240,15 @@ impl<St> ReplayGuardLayer<St, Events> {
     }
 
     /// Sets how long an event stays claimed when the process that runs it is killed. Renewed every third of it while the
-    /// handler runs. Under 3 ms counts as 3 ms. Default: 30 s.
+    /// handler runs. Under 3 ms counts as 3 ms, over a hundred years as a hundred years. Default: 30 s.
     pub fn lease(self, lease: Duration) -> Self {
-        self.set(|config| config.mode.lease = lease.max(Duration::from_millis(3)))
+        let lease = lease.clamp(Duration::from_millis(3), CENTURY);
+        self.set(|config| config.mode.lease = lease)
     }
 
-    /// Sets how long a processed event is remembered. Default: 72 h.
+    /// Sets how long a processed event is remembered. Over a hundred years counts as a hundred years. Default: 72 h.
     pub fn retention(self, retention: Duration) -> Self {
-        self.set(|config| config.mode.retention = retention)
+        self.set(|config| config.mode.retention = retention.min(CENTURY))
     }
 
     /// Sets the header that marks the 200 to a duplicate. Default: `Event-Duplicate: 1`.

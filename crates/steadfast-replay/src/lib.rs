@@ -65,16 +65,19 @@ mod future;
 mod handler;
 mod identity;
 mod layer;
+mod lease;
 mod rejection;
+mod renewal;
 mod service;
 mod step;
 mod store;
 
 pub use self::{
     drain::{Drain, Drained},
-    flow::{Duplicate, Lease},
+    flow::Duplicate,
     future::{EventFuture, OneShotFuture},
     layer::{Events, OneShot, ReplayGuardLayer},
+    lease::Lease,
     rejection::Rejection,
     service::ReplayGuard,
     store::{

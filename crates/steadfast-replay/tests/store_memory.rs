@@ -1,8 +1,14 @@
 //! The memory store against the suite that every store has to pass, and what is its own.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    future::Future,
+    time::{Duration, SystemTime},
+};
 
-use steadfast_replay::{BoxStore, Digest, Life, MemoryStore, Once, Recorded, Store as _};
+use steadfast_replay::{
+    BoxStore, Claim, Claimed, Digest, EventId, Life, MemoryStore, Once, Recorded, Settled,
+    Store as _, Token,
+};
 use steadfast_testing::conformance::replay;
 use tokio::time::advance;
 
@@ -109,4 +115,95 @@ fn a_million_live_entries_take_at_most_64_bytes_each() {
     assert_eq!(store.len(), ENTRIES as usize);
     let each = info.bytes_current / i64::from(ENTRIES);
     assert!(each <= 64, "{each} bytes an entry");
+}
+
+fn event(n: u32) -> EventId {
+    EventId::new(Digest::new([9; 32]), dated(n, 0, 0).digest)
+}
+
+fn claim(n: u32) -> Claim {
+    Claim {
+        event: event(n),
+        token: Token::from_u128(u128::from(n)),
+        lease: Duration::from_secs(30),
+        retention: Duration::from_secs(60),
+    }
+}
+
+fn done<F: Future>(step: F) -> F::Output {
+    futures_util::FutureExt::now_or_never(step).expect("the memory store answers at once")
+}
+
+#[tokio::test(start_paused = true)]
+async fn g05_memory_taken_in_a_burst_is_given_back_when_the_burst_is_over() {
+    const BURST: u32 = 20_000;
+    let store = MemoryStore::with_quota(1_000_000, 10);
+    let burst = allocation_counter::measure(|| {
+        for n in 0..BURST {
+            let mut once = dated(n, 100, 130);
+            once.owner = Digest::new(*once.digest.as_bytes());
+            assert_eq!(done(store.record(once)), Ok(Recorded::New));
+            assert!(matches!(
+                done(store.claim(claim(n))),
+                Ok(Claimed::Won { .. })
+            ));
+        }
+    });
+    assert_eq!(store.len(), 2 * BURST as usize);
+    advance(Duration::from_secs(91)).await;
+    let after = allocation_counter::measure(|| {
+        assert_eq!(
+            done(store.record(dated(BURST, 1_000, 1_030))),
+            Ok(Recorded::New)
+        );
+        while done(store.purge(1_000)).unwrap() > 0 {}
+    });
+    assert_eq!(store.len(), 1);
+    let kept = burst.bytes_current + after.bytes_current;
+    assert!(
+        kept * 50 < burst.bytes_current,
+        "{kept} bytes are kept of {}",
+        burst.bytes_current
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_what_is_alive_is_known_after_memory_was_given_back() {
+    let store = MemoryStore::new(100_000);
+    for n in 0..20_000 {
+        let until = if n % 16 == 0 {
+            500 + u64::from(n % 7)
+        } else {
+            130
+        };
+        assert_eq!(store.record(dated(n, 100, until)).await, Ok(Recorded::New));
+    }
+    store.record(dated(20_000, 200, 230)).await.unwrap();
+    while store.purge(777).await.unwrap() > 0 {}
+    for n in (0..20_000).step_by(16) {
+        assert_eq!(store.record(dated(n, 200, 500)).await, Ok(Recorded::Seen));
+    }
+    assert_eq!(store.len(), 20_000 / 16 + 1);
+    store.record(dated(20_001, 600, 630)).await.unwrap();
+    while store.purge(777).await.unwrap() > 0 {}
+    assert_eq!(store.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g04_claims_of_killed_owners_are_removed_in_passing_and_renewed_ones_are_not() {
+    let store = MemoryStore::new(1_000);
+    for n in 0..100 {
+        store.claim(claim(n)).await.unwrap();
+    }
+    advance(Duration::from_secs(60)).await;
+    let (lease, retention) = (Duration::from_secs(30), Duration::from_secs(60));
+    let renewed = store.renew(event(7), Token::from_u128(7), lease, retention);
+    assert_eq!(renewed.await, Ok(Settled::Applied));
+    advance(Duration::from_secs(31)).await;
+    for n in 100..130 {
+        store.claim(claim(n)).await.unwrap();
+    }
+    assert_eq!(store.len(), 31);
+    let committed = store.commit(event(7), Token::from_u128(7), retention);
+    assert_eq!(committed.await, Ok(Settled::Applied));
 }

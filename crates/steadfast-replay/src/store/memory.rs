@@ -25,6 +25,9 @@ pub type MemoryStoreError = Infallible;
 /// Must be a power of two of at most 256: a byte of the digest picks the part.
 const CLAIM_PARTS: usize = 16;
 
+/// How many expired entries a step removes, wherever they are, when there is no room.
+const ROOM_PER_STEP: usize = 64;
+
 /// Remembers requests and events in this process.
 ///
 /// All clones share the entries. What it holds is gone with the process: a request that was good in the last seconds
@@ -164,9 +167,9 @@ impl Shared {
         Settled::Applied
     }
 
-    /// Removes all that has expired. Each removal was paid for by the entry's own step.
+    /// Removes some of what has expired. Not all at once: a whole store that expired together would hold up one request.
     fn make_room(&self) -> usize {
-        self.purge(usize::MAX)
+        self.purge(ROOM_PER_STEP)
     }
 
     fn purge(&self, limit: usize) -> usize {

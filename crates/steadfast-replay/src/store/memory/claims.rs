@@ -1,7 +1,16 @@
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use super::room::Room;
 use crate::store::{Claim, Claimed, Digest, EventId, Settled, Token};
+
+/// How many expired claims a step removes in passing: two for each one it may add.
+const SWEEP_PER_STEP: usize = 4;
+
+/// So many unused places are worth no move to a smaller map.
+const SMALL: usize = 64;
 
 /// The claims of some sources, by identity.
 ///
@@ -9,6 +18,8 @@ use crate::store::{Claim, Claimed, Digest, EventId, Settled, Token};
 #[derive(Default)]
 pub(super) struct Claims {
     claims: HashMap<Digest, Held>,
+    /// The claims in the order in which they end.
+    expiring: BTreeSet<(Duration, Digest)>,
     fence: u64,
 }
 
@@ -23,6 +34,7 @@ struct Held {
 impl Claims {
     /// Takes all identities, or none.
     pub(super) fn claim(&mut self, claim: &Claim, now: Duration, room: &Room) -> Claimed {
+        self.sweep(now, SWEEP_PER_STEP, room);
         let identities = claim.event.identities();
         let held = |identity: &Digest| self.claims.get(identity);
         let foreign = |held: &&Held| held.token != claim.token && held.lease_until > now;
@@ -56,7 +68,12 @@ impl Claims {
                 lease_until,
                 expires: lease_until.saturating_add(claim.retention),
             };
-            self.claims.insert(*identity, held);
+            self.expiring.insert((held.expires, *identity));
+            if let Some(before) = self.claims.insert(*identity, held)
+                && before.expires != held.expires
+            {
+                self.expiring.remove(&(before.expires, *identity));
+            }
         }
         Claimed::Won { fence }
     }
@@ -74,8 +91,10 @@ impl Claims {
         }
         for identity in event.identities() {
             if let Some(held) = self.claims.get_mut(identity) {
+                self.expiring.remove(&(held.expires, *identity));
                 held.lease_until = now.saturating_add(lease);
                 held.expires = held.lease_until.saturating_add(retention);
+                self.expiring.insert((held.expires, *identity));
             }
         }
         Settled::Applied
@@ -86,8 +105,11 @@ impl Claims {
         let held = self.is_held(event, token);
         if held {
             for identity in event.identities() {
-                self.claims.remove(identity);
+                if let Some(held) = self.claims.remove(identity) {
+                    self.expiring.remove(&(held.expires, *identity));
+                }
             }
+            self.shrink();
         }
         held
     }
@@ -95,13 +117,25 @@ impl Claims {
     /// Removes up to `limit` claims that nobody will end.
     pub(super) fn sweep(&mut self, now: Duration, limit: usize, room: &Room) -> usize {
         let mut removed = 0;
-        self.claims.retain(|_, held| {
-            let keep = held.expires > now || removed == limit;
-            removed += usize::from(!keep);
-            keep
-        });
+        while removed < limit
+            && let Some((expires, identity)) = self.expiring.first()
+            && *expires <= now
+        {
+            self.claims.remove(identity);
+            self.expiring.pop_first();
+            removed += 1;
+        }
+        self.shrink();
         room.give_back(removed);
         removed
+    }
+
+    /// Gives memory back after a burst. Paid for by the three quarters that were removed.
+    fn shrink(&mut self) {
+        let len = self.claims.len();
+        if self.claims.capacity() > SMALL.max(4 * len) {
+            self.claims.shrink_to(2 * len);
+        }
     }
 
     fn is_held(&self, event: &EventId, token: Token) -> bool {

@@ -12,6 +12,9 @@ use crate::store::Recorded;
 /// Owners whose entries are counted under one lock.
 const QUOTA_PARTS: u64 = 16;
 
+/// So many unused places are worth no move to a smaller map.
+const SMALL: usize = 64;
+
 /// What is left of a store's capacity.
 pub(super) struct Room {
     capacity: usize,
@@ -83,6 +86,10 @@ impl Room {
             *count -= 1;
             if *count == 0 {
                 used.remove(&owner);
+                let len = used.len();
+                if used.capacity() > SMALL.max(4 * len) {
+                    used.shrink_to(2 * len);
+                }
             }
         }
     }

@@ -140,6 +140,9 @@ impl Entry {
 
 const NONE: u32 = u32::MAX;
 
+/// So many unused places are worth no move.
+const SMALL: usize = 64;
+
 /// An entry as it is kept, 32 bytes: in the list of those that expire together, or in that of free places.
 struct Place {
     key: Key,
@@ -232,7 +235,39 @@ impl Shard {
             self.free.push(at);
             removed += 1;
         }
+        self.shrink();
         removed
+    }
+
+    /// Gives memory back after a burst: moves what is alive together when it takes under a quarter of the places. Paid
+    /// for by the three quarters that were removed.
+    fn shrink(&mut self) {
+        let alive = self.places.len() - self.free.len();
+        if self.places.len() <= SMALL.max(4 * alive) {
+            return;
+        }
+        let mut places = Vec::with_capacity(alive + alive / 4 + 8);
+        for head in self.expiring.values_mut() {
+            let (mut old, mut new) = (*head, NONE);
+            while let Some(place) = self.places.get(old as usize) {
+                let at = u32::try_from(places.len()).expect("a shard is not that large");
+                old = place.next;
+                places.push(Place {
+                    next: new,
+                    ..*place
+                });
+                new = at;
+            }
+            *head = new;
+        }
+        let hash_of = |at: &u32| hash(&places[*at as usize].key);
+        let mut index = HashTable::with_capacity(places.len());
+        for (at, place) in (0..).zip(&places) {
+            index.insert_unique(hash(&place.key), at, hash_of);
+        }
+        self.index = index;
+        self.places = places;
+        self.free = Vec::new();
     }
 }
 
