@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, fs, io, path::Path};
 
 use serde::Deserialize as _;
-use steadfast_signature::{KeyError, KeyRing, Secrets};
+use steadfast::signature::{KeyError, KeyRing, Secrets};
 
 use crate::scheme::{Side, SignatureScheme};
 

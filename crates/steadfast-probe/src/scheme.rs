@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use steadfast_signature::{
+use steadfast::signature::{
     HmacScheme, KeyCodec, KeyError, MessageSignatures, Scheme, Secret, SecretToken,
 };
 

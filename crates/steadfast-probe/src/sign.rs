@@ -1,7 +1,7 @@
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
-use steadfast_signature::{Scheme as _, SigningKey, Stamp};
+use steadfast::signature::{Scheme as _, SigningKey, Stamp};
 
 use crate::{
     failure::Failure,

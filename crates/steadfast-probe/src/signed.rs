@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use serde::Deserialize;
 use serde_json::Value;
 use steadfast::core::Clock;
-use steadfast_signature::{DEFAULT_KEY_ID, Secret};
+use steadfast::signature::{DEFAULT_KEY_ID, Secret};
 
 use crate::{
     lines::BadLine,

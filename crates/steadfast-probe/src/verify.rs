@@ -6,7 +6,7 @@ use http_body_util::{Empty, Full};
 use serde::Serialize;
 use serde_json::Value;
 use steadfast::core::Body;
-use steadfast_signature::{KeyRing, Reason, Rejection, SignatureVerifyLayer};
+use steadfast::signature::{KeyRing, Reason, Rejection, SignatureVerifyLayer};
 use tower::{ServiceBuilder, ServiceExt as _};
 
 use crate::{

@@ -13,7 +13,8 @@
 //! | `replay` | [`ReplayGuardLayer`](replay::ReplayGuardLayer) | server |
 //! | `reqwest` | [`ReqwestService`](core::reqwest::ReqwestService) | client |
 //!
-//! Features `axum` and `hyper-util` (both default) fit the layers to these two; `full` is all of them.
+//! Features `axum` and `hyper-util` (both default) fit the layers to these two; `ed25519` and `http-signatures` add these
+//! to `signature`; `full` is all of them.
 //!
 //! # Order of layers
 //!

@@ -3,6 +3,7 @@ use bytes::Bytes;
 use http::Response;
 use serde::Serialize;
 use serde_json::Value;
+use steadfast::signature::SignRejection;
 use steadfast::{
     core::{
         BoxError,
@@ -11,7 +12,6 @@ use steadfast::{
     headers::{IDEMPOTENT_REPLAYED, is_replayed},
     retry::Rejection,
 };
-use steadfast_signature::SignRejection;
 
 use super::stack::Event;
 use crate::{

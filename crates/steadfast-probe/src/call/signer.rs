@@ -1,6 +1,6 @@
 use std::{convert::Infallible, sync::Arc};
 
-use steadfast_signature::{KeyError, Scheme, SignRequestLayer, SigningKey};
+use steadfast::signature::{KeyError, Scheme, SignRequestLayer, SigningKey};
 
 use crate::scheme::{SQUARE, Side, SignatureScheme};
 

@@ -11,7 +11,7 @@ use http_body_util::BodyExt as _;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use steadfast::core::Clock;
-use steadfast_signature::{KeyRing, Scheme, SignatureVerifyLayer};
+use steadfast::signature::{KeyRing, Scheme, SignatureVerifyLayer};
 
 use super::args::Args;
 use crate::{
