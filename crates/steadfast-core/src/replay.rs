@@ -229,8 +229,14 @@ impl<B: http_body::Body> Attempt<B> {
 
     fn begin(&mut self) -> bool {
         let mut tape = self.shared.lock();
-        let Ok(begun) = self.shared.begin(&mut tape, self.generation) else {
-            return false;
+        let begun = match self.begun {
+            // It goes on where it is: a reader begun anew would be given once more what it has just read.
+            Some(begun) if tape.is_whole_for(begun) => begun,
+            Some(_) => return false,
+            None => match self.shared.begin(&mut tape, self.generation) {
+                Ok(begun) => begun,
+                Err(_) => return false,
+            },
         };
         self.generation += 1;
         self.shared

@@ -66,6 +66,11 @@ impl<B: http_body::Body> Tape<B> {
         self.loss.is_none()
     }
 
+    /// Whether `reader` still is the reader, and nothing of the body was lost.
+    pub(super) fn is_whole_for(&self, reader: NonZeroU64) -> bool {
+        self.reader == Some(reader) && self.loss.is_none()
+    }
+
     /// Makes the caller the reader, and every earlier reader a superseded one.
     pub(super) fn begin(&mut self) -> Result<NonZeroU64, Refused> {
         if self.loss.is_some() {

@@ -188,3 +188,33 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn c4_an_attempt_begun_again_sends_no_byte_twice() {
+    for size in [3, 600] {
+        let (mut sender, body) = streaming(4096);
+        let frames = [Bytes::from(vec![b'a'; size]), Bytes::from(vec![b'b'; size])];
+        let mut attempt = body.clone();
+        assert!(attempt.begin());
+        sender.send_data(frames[0].clone()).await.unwrap();
+        let first = attempt.frame().await.unwrap().unwrap();
+        assert_eq!(first.into_data().unwrap(), frames[0]);
+
+        assert!(attempt.begin());
+        sender.send_data(frames[1].clone()).await.unwrap();
+        drop(sender);
+        assert_eq!(send_all(attempt).await.unwrap().to_bytes(), frames[1]);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_was_superseded_cannot_begin_again() {
+    let (mut sender, body) = streaming(4096);
+    sender.send_data("abc".into()).await.unwrap();
+    drop(sender);
+    let (mut old, mut new) = (body.clone(), body.clone());
+    assert!(old.frame().await.unwrap().is_ok());
+    assert!(new.begin());
+    assert!(!old.begin());
+    assert_eq!(send_all(new).await.unwrap().to_bytes(), "abc");
+}
