@@ -207,6 +207,26 @@ fn i07_the_length_can_be_narrowed() {
     assert_eq!(KeyRules::default(), KeyRules::DEFAULT);
 }
 
+#[test]
+fn i07_bytes_judged_at_once_are_judged_as_one_by_one() {
+    for (allowed, named) in [
+        (TOKEN_BYTES, KeyRules::DEFAULT),
+        (SENDABLE_BYTES, KeyRules::LOOSE),
+    ] {
+        let rules = named.max_len(NonZeroU8::MAX);
+        for len in 1..=255 {
+            for place in [0, len / 2, len - 1] {
+                let mut key = vec![b'a'; len];
+                for byte in 0..=255 {
+                    key[place] = byte;
+                    let each = key.iter().all(|&byte| contains(allowed, byte));
+                    assert_eq!(rules.admit(&key), each, "byte {byte} at {place} of {len}");
+                }
+            }
+        }
+    }
+}
+
 fn rules() -> impl Strategy<Value = KeyRules> {
     prop_oneof![
         Just(KeyRules::DEFAULT),
