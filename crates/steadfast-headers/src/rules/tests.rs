@@ -214,7 +214,7 @@ fn i07_bytes_judged_at_once_are_judged_as_one_by_one() {
         (SENDABLE_BYTES, KeyRules::LOOSE),
     ] {
         let rules = named.max_len(NonZeroU8::MAX);
-        for len in 1..=255 {
+        for len in (1..=40).chain([64, 129, 255]) {
             for place in [0, len / 2, len - 1] {
                 let mut key = vec![b'a'; len];
                 for byte in 0..=255 {
