@@ -8,7 +8,7 @@ use std::{
 
 use http::Response;
 use pin_project_lite::pin_project;
-use steadfast_core::{Body, Detach};
+use steadfast_core::{Body, Detach, facts::Freshness};
 use tower_service::Service;
 
 use crate::{
@@ -140,7 +140,13 @@ pin_project! {
         B: http_body::Body,
     {
         Answered { response: Option<Box<Response<Body<B>>>> },
-        Recording { #[pin] record: Step<R>, config: Arc<Config<OneShot>>, call: Option<(S, Req)> },
+        Recording {
+            #[pin]
+            record: Step<R>,
+            freshness: Option<Freshness>,
+            config: Arc<Config<OneShot>>,
+            call: Option<(S, Req)>,
+        },
         Readying { call: Option<(S, Req)> },
         Calling { #[pin] response: F },
     }
@@ -168,6 +174,7 @@ where
 
     pub(crate) fn recording(
         record: St::Record,
+        freshness: Option<Freshness>,
         config: Arc<Config<OneShot>>,
         inner: S,
         request: Req,
@@ -175,6 +182,7 @@ where
         Self {
             state: State::Recording {
                 record: Step::new(record, config.store_timeout),
+                freshness,
                 config,
                 call: Some((inner, request)),
             },
@@ -200,6 +208,7 @@ where
                 }
                 StateProj::Recording {
                     record,
+                    freshness,
                     config,
                     call,
                 } => {
@@ -211,7 +220,8 @@ where
                             "the replay store did not record a request"
                         );
                     }
-                    if let Some(rejection) = rejection(recorded.ok()) {
+                    let recorded = recorded.ok().map(|recorded| judged(recorded, freshness));
+                    if let Some(rejection) = rejection(recorded) {
                         return Poll::Ready(Ok(config.reject(rejection)));
                     }
                     let call = call.take();
@@ -230,6 +240,19 @@ where
                 }
             }
         }
+    }
+}
+
+/// A store with a clock of its own may have forgotten the request by the time it was asked: what was new to it is
+/// surely new only if it is still fresh when the answer is here (G02).
+fn judged(recorded: Recorded, freshness: &Option<Freshness>) -> Recorded {
+    match freshness {
+        Some(freshness)
+            if recorded == Recorded::New && freshness.clock().now() > freshness.until() =>
+        {
+            Recorded::Expired
+        }
+        _ => recorded,
     }
 }
 

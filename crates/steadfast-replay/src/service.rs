@@ -5,7 +5,10 @@ use std::{
 };
 
 use http::{Request, Response, request::Parts};
-use steadfast_core::{Body, Detach, KeyFrom, Refusal, facts::Verified};
+use steadfast_core::{
+    Body, Detach, KeyFrom, Refusal,
+    facts::{Freshness, Verified},
+};
 use tower_service::Service;
 
 use crate::{
@@ -78,14 +81,16 @@ fn verified(parts: &Parts) -> Result<&Verified, Refused> {
         .ok_or(Refused::For(Rejection::Unverified))
 }
 
-fn once(mode: &OneShot, parts: &Parts) -> Result<Once, Refused> {
+fn once(mode: &OneShot, parts: &Parts) -> Result<(Once, Option<Freshness>), Refused> {
     let verified = verified(parts)?;
+    let freshness = verified.freshness().cloned();
     let life = identity::life(verified.freshness(), mode.undated).map_err(Refused::For)?;
     let Some(scope) = &mode.scope else {
-        return Ok(identity::once(&[], verified, life));
+        return Ok((identity::once(&[], verified, life), freshness));
     };
     let scope = scope.key_from(parts).map_err(Refused::By)?;
-    Ok(identity::once(scope.as_bytes(), verified, life))
+    let once = identity::once(scope.as_bytes(), verified, life);
+    Ok((once, freshness))
 }
 
 fn event(mode: &Events, parts: &Parts) -> Result<EventId, Refused> {
@@ -125,8 +130,9 @@ where
         }
         self.give_back();
         match once(&self.config.mode, &parts) {
-            Ok(once) => OneShotFuture::recording(
+            Ok((once, freshness)) => OneShotFuture::recording(
                 self.store.record(once),
+                freshness,
                 Arc::clone(&self.config),
                 self.inner.clone(),
                 Request::from_parts(parts, body),

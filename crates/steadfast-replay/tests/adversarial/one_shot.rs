@@ -221,3 +221,22 @@ async fn g01_a_late_record_lets_one_of_two_through() {
     assert_eq!(got, [200, 401]);
     assert_eq!(runs.count(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn g02_a_request_recorded_after_its_window_is_refused_though_it_was_new_to_the_store() {
+    let (store, runs) = (Faulty::new(), Runs::default());
+    let started = tokio::time::Instant::now();
+    let at = SystemTime::UNIX_EPOCH + 100 * S;
+    let clock = Clock::from_fn(move || at + started.elapsed());
+    let signed = |content: &'static str, until: Duration| {
+        let freshness = Freshness::new(at, at + until, clock.clone());
+        Verified::new("s", "k", SignedContent::body_alone(content.into())).fresh(freshness)
+    };
+    let service = ReplayGuardLayer::one_shot(store.clone()).layer(runs.handler(200, S));
+    let call = |verified| service.clone().oneshot(request("/", verified));
+    store.records.next([Fault::Late(S), Fault::Late(S)]);
+    let late = call(signed("a", S / 2)).await.unwrap();
+    assert_eq!(rejection(&late), Some(Rejection::Expired));
+    assert_eq!(runs.count(), 0);
+    assert_eq!(call(signed("b", 30 * S)).await.unwrap().status(), 200);
+}
