@@ -207,3 +207,17 @@ async fn g04_claims_of_killed_owners_are_removed_in_passing_and_renewed_ones_are
     let committed = store.commit(event(7), Token::from_u128(7), retention);
     assert_eq!(committed.await, Ok(Settled::Applied));
 }
+
+#[tokio::test(start_paused = true)]
+async fn g05_a_claim_takes_at_most_320_bytes_an_identity() {
+    const CLAIMS: u32 = 100_000;
+    let store = MemoryStore::new(CLAIMS as usize);
+    let info = allocation_counter::measure(|| {
+        for n in 0..CLAIMS {
+            let won = done(store.claim(claim(n)));
+            assert!(matches!(won, Ok(Claimed::Won { .. })));
+        }
+    });
+    let each = info.bytes_current / i64::from(CLAIMS);
+    assert!(each <= 320, "{each} bytes an identity");
+}

@@ -39,10 +39,12 @@ const ROOM_PER_STEP: usize = 64;
 /// entries = (signed requests per second) × (tolerance before + tolerance after, in seconds)
 ///         + (events per second) × (identities: 1 or 2) × (retention in seconds)
 /// memory  ≤ entries × 64 bytes
+///         + (identities of events in work, or whose owner was killed) × 320 bytes
 /// ```
 ///
 /// At 1,000 requests a second and ±30 s that is 60,000 entries. When it is full, what is new is refused with 503. An
 /// entry that is alive is never removed. An entry lives up to a second longer than it must.
+/// What a burst took is given back when its entries have expired and others come, or when they are purged.
 ///
 /// # Time
 ///

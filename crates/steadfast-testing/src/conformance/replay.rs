@@ -49,6 +49,8 @@ macro_rules! replay_store {
             g04_a_lease_is_live_until_its_end_and_free_from_it_on
             g04_the_fence_rises_with_each_claim
             g04_late_steps_of_a_former_owner_change_nothing
+            g04_an_owner_that_lost_one_identity_has_lost_the_event
+            g04_the_fence_is_above_those_of_each_identity
             g03_a_done_event_is_done_for_its_retention
         }
     };
@@ -232,6 +234,49 @@ pub async fn g04_late_steps_of_a_former_owner_change_nothing<St: Store>(
     advance(LEASE * 2).await;
     apply(store.commit(event, owner, RETENTION).await);
     assert_eq!(look(&store, event).await, Claimed::Done);
+}
+
+/// G04: an owner that lost one of its two identities has lost both, and leaves the other one free.
+pub async fn g04_an_owner_that_lost_one_identity_has_lost_the_event<St: Store>(
+    store: St,
+    advance: impl AsyncFn(Duration),
+) {
+    let (source, id, body) = (random(), random(), random());
+    let (event, late) = (EventId::new(source, id).or(body), Token::random());
+    win(&store, event, late).await;
+    advance(LEASE * 2).await;
+    let (other, owner) = (EventId::new(source, id).or(random()), Token::random());
+    win(&store, other, owner).await;
+    for settled in [
+        store.renew(event, late, LEASE, RETENTION).await,
+        store.commit(event, late, RETENTION).await,
+        store.release(event, late).await,
+    ] {
+        assert_eq!(answer(settled), Settled::Stale);
+    }
+    assert_eq!(look(&store, event).await, Claimed::Running);
+    win(&store, EventId::new(source, body), Token::random()).await;
+    apply(store.commit(other, owner, RETENTION).await);
+    assert_eq!(look(&store, EventId::new(source, id)).await, Claimed::Done);
+}
+
+/// G04: a claim of two identities has a higher fence than the earlier claims of either.
+pub async fn g04_the_fence_is_above_those_of_each_identity<St: Store>(
+    store: St,
+    _: impl AsyncFn(Duration),
+) {
+    let (source, id, body) = (random(), random(), random());
+    let mut highest = 0;
+    for (identity, times) in [(id, 1), (body, 4)] {
+        for _ in 0..times {
+            let (event, token) = (EventId::new(source, identity), Token::random());
+            highest = highest.max(win(&store, event, token).await);
+            apply(store.release(event, token).await);
+        }
+    }
+    let both = EventId::new(source, id).or(body);
+    let fence = win(&store, both, Token::random()).await;
+    assert!(fence > highest, "{fence} is not above {highest}");
 }
 
 /// G03: a done event stays done for its retention, and is new after it.
