@@ -11,8 +11,9 @@ use crate::Clock;
 /// The content is kept as the bytes that were signed, shared with the body: its digest is computed when somebody asks.
 #[derive(Clone)]
 pub struct Verified {
-    scheme: Box<str>,
-    key_id: Box<str>,
+    /// The scheme, and behind it the id of the key: one allocation for both.
+    names: Box<str>,
+    scheme_len: usize,
     content: SignedContent,
     freshness: Option<Freshness>,
     id: Option<MessageId>,
@@ -21,14 +22,14 @@ pub struct Verified {
 impl Verified {
     /// Signed in `scheme` with the key `key_id`, over `content`.
     #[must_use]
-    pub fn new(
-        scheme: impl Into<Box<str>>,
-        key_id: impl Into<Box<str>>,
-        content: SignedContent,
-    ) -> Self {
+    pub fn new(scheme: impl AsRef<str>, key_id: impl AsRef<str>, content: SignedContent) -> Self {
+        let (scheme, key_id) = (scheme.as_ref(), key_id.as_ref());
+        let mut names = String::with_capacity(scheme.len() + key_id.len());
+        names.push_str(scheme);
+        names.push_str(key_id);
         Self {
-            scheme: scheme.into(),
-            key_id: key_id.into(),
+            names: names.into_boxed_str(),
+            scheme_len: scheme.len(),
             content,
             freshness: None,
             id: None,
@@ -52,13 +53,13 @@ impl Verified {
     /// The name of the scheme, `stripe` for one.
     #[must_use]
     pub fn scheme(&self) -> &str {
-        &self.scheme
+        &self.names[..self.scheme_len]
     }
 
     /// The id of the key that verified the signature, the same for all secrets of the key.
     #[must_use]
     pub fn key_id(&self) -> &str {
-        &self.key_id
+        &self.names[self.scheme_len..]
     }
 
     /// What was signed.
@@ -83,8 +84,8 @@ impl Verified {
 impl fmt::Debug for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified")
-            .field("scheme", &self.scheme)
-            .field("key_id", &self.key_id)
+            .field("scheme", &self.scheme())
+            .field("key_id", &self.key_id())
             .field("freshness", &self.freshness)
             .field("id", &self.id)
             .finish_non_exhaustive()
@@ -129,17 +130,22 @@ impl SignedContent {
         }
     }
 
+    /// All that was signed, in pieces: joined in this order, they are what the signature covers.
+    #[must_use]
+    pub fn signed(&self) -> [&[u8]; 3] {
+        let body: &[u8] = if self.covers_body { &self.body } else { &[] };
+        [&self.before, body, &self.after]
+    }
+
     /// The SHA-256 digest of all that was signed. Computed at each call.
     ///
     /// No other spelling of a signature, and no second signature over the same content, changes it.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = Sha256::new();
-        hasher.update(&self.before);
-        if self.covers_body {
-            hasher.update(&self.body);
+        for piece in self.signed() {
+            hasher.update(piece);
         }
-        hasher.update(&self.after);
         hasher.finalize().into()
     }
 
