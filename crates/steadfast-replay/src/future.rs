@@ -126,7 +126,9 @@ pin_project! {
         B: http_body::Body,
     {
         #[pin]
-        state: State<S, St::Record, Req, S::Future, B>,
+        state: State<St::Record, S::Future, B>,
+        // Stays where it is until the call: requests are large, and moved for each step otherwise.
+        call: Option<(S, Req)>,
     }
 }
 
@@ -135,7 +137,7 @@ pin_project! {
     //     └──seen, refused, error───────────────▶ done
     // Answered ─────────────────────────────────▶ done
     #[project = StateProj]
-    enum State<S, R, Req, F, B>
+    enum State<R, F, B>
     where
         B: http_body::Body,
     {
@@ -145,9 +147,8 @@ pin_project! {
             record: Step<R>,
             freshness: Option<Freshness>,
             config: Arc<Config<OneShot>>,
-            call: Option<(S, Req)>,
         },
-        Readying { call: Option<(S, Req)> },
+        Readying,
         Calling { #[pin] response: F },
     }
 }
@@ -161,6 +162,7 @@ where
     pub(crate) const fn forward(response: S::Future) -> Self {
         Self {
             state: State::Calling { response },
+            call: None,
         }
     }
 
@@ -169,6 +171,7 @@ where
             state: State::Answered {
                 response: Some(Box::new(response)),
             },
+            call: None,
         }
     }
 
@@ -184,8 +187,8 @@ where
                 record: Step::new(record, config.store_timeout),
                 freshness,
                 config,
-                call: Some((inner, request)),
             },
+            call: Some((inner, request)),
         }
     }
 }
@@ -199,7 +202,8 @@ where
     type Output = Result<Response<Body<B>>, S::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.project().state;
+        let this = self.project();
+        let (mut state, call) = (this.state, this.call);
         loop {
             match state.as_mut().project() {
                 StateProj::Answered { response } => {
@@ -210,7 +214,6 @@ where
                     record,
                     freshness,
                     config,
-                    call,
                 } => {
                     let recorded = ready!(record.poll(cx));
                     if let Err(error) = &recorded {
@@ -224,10 +227,9 @@ where
                     if let Some(rejection) = rejection(recorded) {
                         return Poll::Ready(Ok(config.reject(rejection)));
                     }
-                    let call = call.take();
-                    state.set(State::Readying { call });
+                    state.set(State::Readying);
                 }
-                StateProj::Readying { call } => {
+                StateProj::Readying => {
                     let (inner, _) = call.as_mut().expect("polled after an error");
                     ready!(inner.poll_ready(cx))?;
                     let (mut inner, request) = call.take().expect("it was there above");
@@ -278,7 +280,7 @@ where
         f.write_str(match self.state {
             State::Answered { .. } => "OneShotFuture::Answered",
             State::Recording { .. } => "OneShotFuture::Recording",
-            State::Readying { .. } => "OneShotFuture::Readying",
+            State::Readying => "OneShotFuture::Readying",
             State::Calling { .. } => "OneShotFuture::Calling",
         })
     }

@@ -11,16 +11,27 @@ use crate::{
 /// Servers that share a store have clocks that differ by no more than this.
 const SERVER_SKEW: Duration = Duration::from_secs(5);
 
-/// What to record for a request: `H(scheme ‖ scope ‖ key id ‖ digest of the signed content)` (G01).
+/// What to record for a request: `H(scheme ‖ scope ‖ key id ‖ signed content)` (G01).
+///
+/// The owner is what is digested first, so that it is hashed once. The content is the last field and needs no length; what
+/// stands before it keeps the digest of an empty one apart from its owner.
 pub(crate) fn once(scope: &[u8], verified: &Verified, life: Life) -> Once {
     let (scheme, key) = (verified.scheme().as_bytes(), verified.key_id().as_bytes());
-    let content = verified.content().digest();
+    let owner = begin(b"steadfast-replay 1 once\0", [scheme, scope, key]);
+    let mut hash = owner.clone();
+    hash.update([CONTENT]);
+    for piece in verified.content().signed() {
+        hash.update(piece);
+    }
     Once {
-        digest: digest("once", [scheme, scope, key, &content]),
-        owner: digest("owner", [scheme, scope, key]),
+        digest: end(hash),
+        owner: end(owner),
         life,
     }
 }
+
+/// Announces the content behind an owner.
+const CONTENT: u8 = 1;
 
 /// How long a request is remembered: to the last moment at which it would be fresh (G01, G02).
 pub(crate) fn life(
@@ -55,11 +66,14 @@ fn dated(now: SystemTime, signed_at: SystemTime, until: SystemTime) -> Result<Li
 /// The identities of an event (G03): a signed id is one. Without one, the body is a second, or the only one.
 pub(crate) fn event(source: [&[u8]; 2], verified: &Verified, trust_unsigned_ids: bool) -> EventId {
     let [scheme, place] = source;
-    let source = digest("source", [scheme, place]);
-    let of_id = |id: &MessageId| digest("id", [source.as_bytes(), id.as_bytes()]);
+    let source = digest(b"steadfast-replay 1 source\0", [scheme, place]);
+    let of_id = |id: &MessageId| {
+        let fields: [&[u8]; 2] = [source.as_bytes(), id.as_bytes()];
+        digest(b"steadfast-replay 1 id\0", fields)
+    };
     let of_body = || {
         let body = verified.content().body_digest();
-        digest("body", [source.as_bytes(), &body])
+        digest(b"steadfast-replay 1 body\0", [source.as_bytes(), &body])
     };
     match verified.message_id().filter(|id| !id.as_bytes().is_empty()) {
         Some(id) if id.is_signed() || trust_unsigned_ids => EventId::new(source, of_id(id)),
@@ -68,18 +82,33 @@ pub(crate) fn event(source: [&[u8]; 2], verified: &Verified, trust_unsigned_ids:
     }
 }
 
-/// The lengths of all fields come first, so that no two fields run into each other. The tag says what is digested, and
-/// in which version.
-fn digest<const N: usize>(tag: &str, fields: [&[u8]; N]) -> Digest {
-    let lengths = fields.map(|field| (field.len() as u64).to_be_bytes());
+fn digest<const N: usize>(tag: &[u8], fields: [&[u8]; N]) -> Digest {
+    end(begin(tag, fields))
+}
+
+/// The tag says what is digested, and in which version. It ends in its only zero, and the length of each field comes before
+/// it, so that no two fields run into each other.
+fn begin<const N: usize>(tag: &[u8], fields: [&[u8]; N]) -> Sha256 {
     let mut hash = Sha256::new();
-    hash.update(b"steadfast-replay 1 ");
     hash.update(tag);
-    hash.update([0]);
-    hash.update(lengths.as_flattened());
     for field in fields {
+        // One byte for nearly all: what is hashed for an owner fits into one block.
+        match u8::try_from(field.len()) {
+            Ok(len) if len < LONG => hash.update([len]),
+            _ => {
+                hash.update([LONG]);
+                hash.update((field.len() as u64).to_be_bytes());
+            }
+        }
         hash.update(field);
     }
+    hash
+}
+
+/// The first byte of a length that takes nine.
+const LONG: u8 = u8::MAX;
+
+fn end(hash: Sha256) -> Digest {
     Digest::new(hash.finalize().into())
 }
 
@@ -110,8 +139,23 @@ mod tests {
             of("s", "t", "k", "B"),
             of("st", "", "k", "b"),
             of("s", "tk", "", "b"),
+            of("s", "t", "", "kb"),
+            of("s", "t", "k", ""),
         ] {
             assert!(one != other);
+        }
+    }
+
+    #[test]
+    fn g01_fields_of_any_length_do_not_run_into_each_other() {
+        let text = "k".repeat(600);
+        let mut seen = std::collections::BTreeSet::new();
+        for len in [0, 1, 107, 108, 254, 255, 256, 263, 264, 511, 512] {
+            let (scope, key) = text.split_at(len);
+            let verified = Verified::new("s", key, SignedContent::default());
+            let once = once(scope.as_bytes(), &verified, Life::For(S));
+            assert!(seen.insert(once.digest), "{len}");
+            assert!(seen.insert(once.owner), "{len}");
         }
     }
 
