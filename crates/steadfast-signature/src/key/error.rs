@@ -2,7 +2,7 @@
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The secret is empty: everybody has it.
+    /// The secret is empty, or all zeros, which is the same to HMAC: everybody has it.
     #[error("the secret is empty")]
     Empty,
     /// The secret is not what its codec says it is.

@@ -51,7 +51,7 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// If the secret is empty, or not of the form that `codec` names.
+    /// If the secret is empty or all zeros, or not of the form that `codec` names.
     pub fn parse(codec: KeyCodec, text: &str) -> Result<Self, KeyError> {
         #[cfg(feature = "ed25519")]
         if codec == KeyCodec::Whsec {
@@ -69,13 +69,14 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// If there are none.
+    /// If there are none, or all of them are zero.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Result<Self, KeyError> {
         Self::symmetric(Zeroizing::new(bytes.into()))
     }
 
     fn symmetric(bytes: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
-        if bytes.is_empty() {
+        // HMAC fills keys up with zeros: a key of nothing else is the empty one.
+        if bytes.iter().all(|&byte| byte == 0) {
             return Err(KeyError::Empty);
         }
         if bytes.len() < SHORT {
@@ -268,7 +269,12 @@ mod tests {
 
     #[test]
     fn pitfall_7_an_empty_secret_does_not_exist() {
-        assert_eq!(Secret::from_bytes("").unwrap_err(), KeyError::Empty);
+        for empty in ["", "\0", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"] {
+            assert_eq!(Secret::from_bytes(empty).unwrap_err(), KeyError::Empty);
+        }
+        let text = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+        let parsed = Secret::parse(KeyCodec::Whsec, text);
+        assert_eq!(parsed.unwrap_err(), KeyError::Empty);
         assert_eq!(
             Secret::parse(KeyCodec::Raw, "").unwrap_err(),
             KeyError::Empty
