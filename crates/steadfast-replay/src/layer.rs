@@ -217,7 +217,7 @@ impl<St> ReplayGuardLayer<St, Events> {
         Self::new(store, Events::default())
     }
 
-    /// Sets whose ids are ids of one sender. Default: the scheme and the full path as the sender sent it.
+    /// Sets whose ids are ids of one sender. Default: the scheme and the full path, decoded.
     ///
     /// Needed where senders with keys of their own share a path: by default the events of one are duplicates of those
     /// of another with the same id.

@@ -27,10 +27,13 @@
 //! | | default |
 //! |---|---|
 //! | one-shot | remembered to the end of the tolerance; a scheme without a timestamp is refused |
-//! | event | known by its signed id; without one by the id or the body, whichever was seen, per scheme and path |
+//! | event | known by its signed id; without one by the id or the body, whichever was seen, per scheme and decoded path |
 //! | lease, retention | 30 s renewed every 10 s, 72 h |
 //! | step of the store | 2 s |
 //! | duplicate | 200 with `Event-Duplicate: 1` |
+//!
+//! Events are for senders of webhooks, who sign a body. Schemes of API requests sign method and path as well, and give no
+//! id: with them two requests of the same body are one event. Their place is the one-shot mode.
 //!
 //! # Failure modes
 //!
@@ -43,6 +46,7 @@
 //! | the store is full, or does not answer | 503 and `Retry-After` | nothing ran |
 //! | the key is over its quota | 429 and `Retry-After` | nothing ran |
 //! | a processed event is not committed | the handler's answer | claimed: the commit is tried again while the lease is renewed |
+//! | the body of a 2xx breaks off | what was sent of it | event: done, since it was processed |
 //! | the process is killed | a broken connection, then 409 | event: free when its lease is over |
 //!
 //! A duplicate marks nothing as seen: who replays one captured delivery under many ids fills no store with them.

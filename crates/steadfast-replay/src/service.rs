@@ -1,10 +1,12 @@
 use std::{
+    borrow::Cow,
     mem,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use http::{Request, Response, request::Parts};
+use percent_encoding::percent_decode_str;
 use steadfast_core::{
     Body, Detach, KeyFrom, Refusal,
     facts::{Freshness, Verified},
@@ -97,8 +99,9 @@ fn event(mode: &Events, parts: &Parts) -> Result<EventId, Refused> {
     let verified = verified(parts)?;
     let trust = mode.trust_unsigned_ids;
     let Some(source) = &mode.source else {
-        let path = (mode.original)(parts).path();
-        let source = [verified.scheme().as_bytes(), path.as_bytes()];
+        // Decoded as routers decode it for their handlers: no other spelling of a path is another source.
+        let path: Cow<'_, [u8]> = percent_decode_str((mode.original)(parts).path()).into();
+        let source = [verified.scheme().as_bytes(), &path];
         return Ok(identity::event(source, verified, trust));
     };
     let source = source.key_from(parts).map_err(Refused::By)?;

@@ -56,6 +56,18 @@ async fn g03_one_id_on_two_routes_is_two_events() {
 }
 
 #[tokio::test]
+async fn g03_another_spelling_of_a_path_is_no_other_source() {
+    for id in [signed, unsigned] {
+        let got = duplicates(
+            false,
+            ["/hook", "/hoo%6b", "/hoo%6B", "/%68ook", "/hook?x=1"]
+                .map(|path| (path, event(id("1"), "x"))),
+        );
+        assert_eq!(got.await, [false, true, true, true, true]);
+    }
+}
+
+#[tokio::test]
 async fn g03_an_unsigned_id_swapped_over_the_same_body_gets_no_second_run() {
     let got = duplicates(
         false,
