@@ -125,7 +125,7 @@ fn the_clock_stands_where_it_was_set() {
 #[test]
 fn flags_of_later_capabilities_are_taken() {
     let keys = std::env::temp_dir().join(format!("probe-keys-{}.toml", std::process::id()));
-    std::fs::write(&keys, "[botix]\ndefault = [\"s\", \"hex:00\"]\n").expect("it is written");
+    std::fs::write(&keys, "[botix]\ndefault = [\"s\", \"hex:01\"]\n").expect("it is written");
     let keys_path = keys.to_str().expect("text");
     let server = Server::start(&[
         "--keys",
