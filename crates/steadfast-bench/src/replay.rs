@@ -33,7 +33,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         .within(CHECK),
     scenario("one-shot-1000000", || one_shot(LIVE))
         .over("bare-post")
-        .within(CHECK),
+        .within(CHECK)
+        .bulk(),
     scenario("bare-get", || {
         Box::new(Calls::new(|| service_fn(handle::<Body, Body>), get))
     }),

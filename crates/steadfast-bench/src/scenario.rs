@@ -60,7 +60,7 @@ impl Scenario {
         self
     }
 
-    /// Marks calls of so many bytes that counting their instructions would take minutes and tell nothing.
+    /// Marks calls that move or stand on so much that counting their instructions would take minutes.
     pub(crate) const fn bulk(mut self) -> Self {
         self.bulk = true;
         self
@@ -96,7 +96,7 @@ impl Scenario {
         self.targets
     }
 
-    /// Whether it moves so many bytes that only their time is of interest.
+    /// Whether it moves or stands on so much that only its time is of interest.
     #[must_use]
     pub const fn is_bulk(&self) -> bool {
         self.bulk
